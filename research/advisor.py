@@ -176,12 +176,12 @@ async def _answer(client: ModelClient, prompt: str, listener: Listener) -> str:
 
 
 def _costs(replies: Sequence[ModelReplied], of: Model) -> list[float]:
-    """What the ledger says of each reply of a model, in dollars."""
+    """Returns what the ledger says of each reply of a model, in dollars."""
     return [each.usage.cost_usd or 0.0 for each in replies if each.model == str(of.name)]
 
 
 def _bill(provider: FakeProvider, of: Model) -> list[float]:
-    """What the provider charged for each reply since the last bill, in dollars."""
+    """Returns what the provider charged for each reply since the last bill, in dollars."""
     charged = [request.billed for request in provider.requests if request.billed]
     provider.requests.clear()
     assert of.price

@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import fmean
 
 from research.answer_tables import KINDS, Table, family, read_table
-from research.councils import COUNCIL, Council, calibrated, council
-from research.peers import Attempt, Beside, alone, read_attempts, second_look, unseen, worth
+from research.councils import COUNCIL, Council, calibrated_council, council
+from research.peers import Attempt, Beside, alone, judge_unseen, read_attempts, second_look, worth
 
 THRESHOLDS = (0.7, 0.8, 0.85)
 RESERVE = ("Phi-3.5-mini-instruct", "Mistral-Nemo-Instruct-2407", "Yi-1.5-9B-Chat")
@@ -37,14 +37,14 @@ def lines(folder: Path) -> Iterator[str]:
             f"odds times {found.odds[0]:.2f} or {found.odds[1]:.2f}"
         )
     table = read_table(folder, "gsm8k")
-    yield from _of_peers(unseen(read_attempts(folder), folder), table)
+    yield from _of_peers(judge_unseen(read_attempts(folder), folder), table)
     yield from _of_councils(table)
 
 
 def _of_peers(attempts: Sequence[Attempt], table: Table) -> Iterator[str]:
     for peer in LOCAL:
         beside = Beside.of(attempts, table, peer)
-        for way in (Beside.disagreement, Beside.with_detector, Beside.calibrated):
+        for way in (Beside.disagreement, Beside.with_detector, Beside.calibrate):
             found = way(beside)
             measures = f"AUROC {found.auroc:.3f} APGR {found.apgr:.3f} CPT80 {found.cpt80:.3f}"
             yield f"{peer:28} {way.__name__:13} {measures}"
@@ -57,7 +57,7 @@ def _of_peers(attempts: Sequence[Attempt], table: Table) -> Iterator[str]:
 def _of_councils(table: Table) -> Iterator[str]:
     for count in range(len(RESERVE) + 1):
         yield f"council, {count} in reserve: {council(table, COUNCIL, RESERVE[:count])}"
-        yield f"  the same, calibrated: {calibrated(table, COUNCIL, RESERVE[:count])}"
+        yield f"  the same, calibrated: {calibrated_council(table, COUNCIL, RESERVE[:count])}"
     for count in range(3):
         every = list(councils(table, count))
         recovered, calls = fmean(each.mean for each in every), fmean(each.large_calls for each in every)

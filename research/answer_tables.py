@@ -52,7 +52,7 @@ def read_table(folder: Path, dataset: str, outcomes: Mapping[str, ProgramOutcome
     """
     rows = list(read_rows(folder / f"answers.{dataset}.jsonl.gz"))
     models = sorted({model for row in rows for model in row["answers"]})
-    answered = {model: _answered(model, rows, KINDS[dataset], outcomes) for model in models}
+    answered = {model: _answered_question(model, rows, KINDS[dataset], outcomes) for model in models}
     pairs = sorted(folder.glob(f"{dataset}.*.jsonl.gz"))
     prompts = {row["id"]: row["prompt"] for pair in pairs for row in read_rows(pair)}
     ids = tuple(row["id"] for row in rows)
@@ -65,23 +65,23 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def family(model: str) -> str:
-    """Who made the model it stems from; a model of no known family is its own."""
+    """Returns who made the model it stems from; a model of no known family is its own."""
     name = model.casefold()
     found = next((each for each in FAMILIES if each in name), name)
     return KIN.get(found, found)
 
 
-def said(answer: str, kind: Kind) -> Ballot | None:
+def ballot_of(answer: str, kind: Kind) -> Ballot | None:
     found = final_answer(json.dumps({"answer": answer}), kind=kind)
     return Ballot(found.kind, found.key) if found else None
 
 
-def _answered(
+def _answered_question(
     model: str, rows: Sequence[Mapping[str, Any]], kind: Kind, outcomes: Mapping[str, ProgramOutcome]
 ) -> AnsweredQuestion:
     given = [row["answers"].get(model) or {} for row in rows]
     shown = [is_confirmed(each.get("answer"), outcomes.get(row["id"])) for each, row in zip(given, rows, strict=True)]
-    ballots = [said(each["answer"], kind) if each.get("answer") is not None else None for each in given]
+    ballots = [ballot_of(each["answer"], kind) if each.get("answer") is not None else None for each in given]
     return AnsweredQuestion(
         model,
         tuple(None if holds is False else ballot for ballot, holds in zip(ballots, shown, strict=True)),
@@ -91,5 +91,5 @@ def _answered(
 
 
 def is_confirmed(answer: str | None, outcome: ProgramOutcome | None) -> bool | None:
-    """What running shows of an answer; None where nothing was run, or it can't be told."""
+    """Returns what running shows of an answer; None where nothing was run, or it can't be told."""
     return None if answer is None or outcome is None else confirms(json.dumps({"answer": answer}), outcome)

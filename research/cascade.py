@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.judging.measures import mean
-from research.detector import by_weights, left_out, stuck
+from research.detector import by_weights, stuck_flags, weights_without
 from research.records import Pair, read_pairs
 
 CHAIN = ("qwen2-7b", "llama3.1-8b")
@@ -30,17 +30,17 @@ class Cascaded:
     last_calls: float
 
 
-def cascaded(folder: Path) -> Cascaded:
+def run_cascade(folder: Path) -> Cascaded:
     """The first model's answer where it will do, else the second's, else that of the first one's large model."""
     pairs = read_pairs(folder, "gsm8k", "math-l5")
     first, second = (_of(pairs, name) for name in CHAIN)
     if [each.prompt for each in first.records] != [each.prompt for each in second.records]:
         raise ConfigError(f"{first.name} and {second.name} answer different questions.")
-    asked, asked_on = (stuck(by_weights(each, left_out(each, pairs))) for each in (first, second))
+    asked, asked_on = (stuck_flags(by_weights(each, weights_without(each, pairs))) for each in (first, second))
     last = list(map(and_, asked, asked_on))
     answers = zip(asked, last, first.small, second.small, first.large, strict=True)
     return Cascaded(
-        quality=mean([_served(*each) for each in answers]),
+        quality=mean([_served_quality(*each) for each in answers]),
         first=mean(first.small),
         second=mean(second.small),
         last=mean(first.large),
@@ -49,7 +49,7 @@ def cascaded(folder: Path) -> Cascaded:
     )
 
 
-def _served(asked_second: bool, asked_last: bool, first: float, second: float, last: float) -> float:
+def _served_quality(asked_second: bool, asked_last: bool, first: float, second: float, last: float) -> float:
     if asked_last:
         return last
     return second if asked_second else first
@@ -63,7 +63,7 @@ def _of(pairs: Sequence[Pair], small: str) -> Pair:
 
 
 def main(arguments: Sequence[str]) -> None:
-    for name, value in asdict(cascaded(Path(arguments[0] if arguments else "."))).items():
+    for name, value in asdict(run_cascade(Path(arguments[0] if arguments else "."))).items():
         print(f"{name:13} {value:.3f}")
 
 

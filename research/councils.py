@@ -141,7 +141,7 @@ class Session:
         )
 
     def area(self, doubts: Sequence[float]) -> Area:
-        """What is had when the questions with the largest doubts go to the large model first."""
+        """Returns what is had when the questions with the largest doubts go to the large model first."""
         served, large = self.served, self.helper.right
         qualities, most = curve(doubts, served, large), self.helper.quality
         above = ([(a + b - 2 * each.quality) / 2 / (most - each.quality) for a, b in pairwise(qualities)]
@@ -155,7 +155,7 @@ def council(table: Table, members: Sequence[str], reserve: Sequence[str] = (), l
     return session.council((n, float(verdict.served is None)) for n, verdict in enumerate(session.verdicts))
 
 
-def calibrated(
+def calibrated_council(
     table: Table, members: Sequence[str], reserve: Sequence[str] = (), large: str = LARGE, share: float = 0.098
 ) -> Council:
     """As above, but the large model answers about `share` of the questions: those that are likeliest to gain."""

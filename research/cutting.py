@@ -42,7 +42,7 @@ def row(pair: Pair) -> Row:
 
 
 def unread(record: Record) -> str:
-    """What of an answer comes after the detector has given it up; nothing where it never does."""
+    """Returns what of an answer comes after the detector has given it up; nothing where it never does."""
     watcher = StuckDetector().watch(ModelRequest((), tools=record.context.tools))
     for start in range(0, len(record.response), PIECE):
         if watcher.feed(record.response[start : start + PIECE]):

@@ -36,7 +36,7 @@ def is_drawn(members: Sequence[AnsweredQuestion], question: int, reader: int, ot
 RULES: dict[str, Preference] = {"own": says_the_same, "truth": is_right, "lots": is_drawn}
 
 
-def served_by_ranks(members: Sequence[AnsweredQuestion], question: int, prefers: Preference) -> int:
+def choice_by_ranks(members: Sequence[AnsweredQuestion], question: int, prefers: Preference) -> int:
     numbers = range(len(members))
 
     def ranking(reader: int) -> Ranking:
@@ -46,7 +46,7 @@ def served_by_ranks(members: Sequence[AnsweredQuestion], question: int, prefers:
     return pool(numbers, map(ranking, numbers))[0].number
 
 
-def served_by_vote(members: Sequence[AnsweredQuestion], question: int) -> int:
+def choice_by_vote(members: Sequence[AnsweredQuestion], question: int) -> int:
     """The plurality; where there is none, the first, as nobody else can be asked here."""
     return next(iter(VoteCount.of([member.ballots[question] for member in members]).leading), 0)
 
@@ -58,9 +58,9 @@ def lines(folder: Path) -> Iterator[str]:
     for dataset, names, _ in THIRTEEN:
         members, questions = tables[dataset].of(*names), range(len(tables[dataset].ids))
         qualities = [member.quality for member in members]
-        vote = fmean(members[served_by_vote(members, n)].right[n] for n in questions)
+        vote = fmean(members[choice_by_vote(members, n)].right[n] for n in questions)
         ranked = [
-            fmean(members[served_by_ranks(members, n, rule)].right[n] for n in questions) for rule in RULES.values()
+            fmean(members[choice_by_ranks(members, n, rule)].right[n] for n in questions) for rule in RULES.values()
         ]
         rows.append((max(qualities), fmean(qualities), vote, *ranked))
         yield f"{dataset:9} {_figures(rows[-1])}  {', '.join(names)}"

@@ -16,7 +16,7 @@ from ai_battle.judging.family import FAMILIES, Family
 from ai_battle.judging.judgements import JUDGEMENTS, Measurements, to_learn
 from ai_battle.judging.measures import Measure, apgr, auroc, calibration_error, cpt, interval, mean
 from ai_battle.judging.weights import Score, Weights, score, shipped_weights, with_hand
-from research.learn import guards, learned, with_gains
+from research.learn import guards, learn_profile, with_gains
 from research.records import Pair, Record, pairs_named
 
 FOLDS = 10
@@ -50,12 +50,12 @@ def row(name: str, pair: Pair, scores: Sequence[Score]) -> Row:
         apgr(gains, pair.small, pair.large),
         cpt(gains, pair.small, pair.large, 0.5),
         cpt(gains, pair.small, pair.large, 0.8),
-        mean(stuck(scores)),
+        mean(stuck_flags(scores)),
         calibration_error(qualities, pair.small),
     )
 
 
-def stuck(scores: Sequence[Score]) -> list[bool]:
+def stuck_flags(scores: Sequence[Score]) -> list[bool]:
     """At the defaults."""
     return [bool(found.failed) or found.quality < THRESHOLD for found in scores]
 
@@ -64,16 +64,16 @@ def by_weights(pair: Pair, weights: Weights) -> list[Score]:
     return [score(measured, pair.family, weights) for measured in pair.measurements]
 
 
-def left_out(pair: Pair, pairs: Sequence[Pair]) -> Weights:
+def weights_without(pair: Pair, pairs: Sequence[Pair]) -> Weights:
     """Weights that have seen no answer of this small model."""
     others = [other for other in pairs if other.family == pair.family and other.small_model != pair.small_model]
     if not others or not to_learn(pair.family):
         return shipped_weights()
-    profile = with_hand(with_gains(learned(others, pair.family, pair.small_model), others), pair.family)
+    profile = with_hand(with_gains(learn_profile(others, pair.family, pair.small_model), others), pair.family)
     return {**shipped_weights(), pair.family: profile}
 
 
-def calibrated(pair: Pair, weights: Weights) -> list[Score]:
+def calibrated_scores(pair: Pair, weights: Weights) -> list[Score]:
     """Each tenth of the answers judged by a calibration on the labels of the others."""
     found: list[Score] = [None] * len(pair.records)  # type: ignore[list-item]
     for fold in range(FOLDS):
@@ -93,9 +93,9 @@ def _samples(pair: Pair) -> list[MeasuredAnswer]:
 
 def tables(pairs: Sequence[Pair]) -> Iterator[str]:
     ways: dict[str, Callable[[Pair], list[Score]]] = {
-        "without labels of the small model": lambda pair: by_weights(pair, left_out(pair, pairs)),
+        "without labels of the small model": lambda pair: by_weights(pair, weights_without(pair, pairs)),
         "as shipped": lambda pair: by_weights(pair, shipped_weights()),
-        "calibrated on the pair's other labels": lambda pair: calibrated(pair, left_out(pair, pairs)),
+        "calibrated on the pair's other labels": lambda pair: calibrated_scores(pair, weights_without(pair, pairs)),
     }
     for title, way in ways.items():
         yield f"\n{title}\n{HEADER}"
@@ -112,7 +112,7 @@ def _mean_of(family: str, rows: Sequence[Row]) -> Row:
 
 
 def cuts(pairs: Sequence[Pair]) -> Iterator[str]:
-    """What reading along would have cut short: of right answers, of wrong ones, and the characters that it saves."""
+    """Yields how many right and wrong answers reading along would have cut short, and the characters that it saves."""
     yield f"\ncut short while streaming\n{'pair':36} {'right':>6} {'wrong':>6} {'saved':>6}"
     for pair in pairs:
         read = [(_characters_read(record), len(record.response), record.small > 0.5) for record in pair.records]
@@ -145,29 +145,29 @@ class LeftAlone:
         return f"{self.name:36} {self.right:6} {self.stuck:6.1%}  {fallen}"
 
 
-def left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
-    """What is said of the right answers of each recorded model, and of everyday ones.
+def rows_left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
+    """Yields what is said of the right answers of each recorded model, and of everyday ones.
 
     Where none of the options is named, MMLU-Pro draws one at random (evaluate_from_local.py): that is no right answer.
     """
     for pair in pairs:
         answers = zip(pair.measurements, pair.small, strict=True)
-        yield _left_alone(
+        yield _row_left_alone(
             pair.name,
             [(each, pair.family) for each, small in answers if small > 0.5 and not each.signals.get("no_pick")],
         )
-    yield _left_alone("everyday", [(found, family) for family in FAMILIES for found in guards(family)])
+    yield _row_left_alone("everyday", [(found, family) for family in FAMILIES for found in guards(family)])
 
 
-def _left_alone(name: str, right: Sequence[tuple[Measurements, Family]]) -> LeftAlone:
+def _row_left_alone(name: str, right: Sequence[tuple[Measurements, Family]]) -> LeftAlone:
     scores = [score(found, family, shipped_weights()) for found, family in right]
     names = [row.name for row in JUDGEMENTS if row.at_once]
     fallen = {each: mean([float(each in found.failed) for found, _ in right]) for each in names}
-    return LeftAlone(name, len(right), mean([float(is_stuck) for is_stuck in stuck(scores)]), fallen)
+    return LeftAlone(name, len(right), mean([float(is_stuck) for is_stuck in stuck_flags(scores)]), fallen)
 
 
 def intervals(pair: Pair, scores: Sequence[Score]) -> Iterator[str]:
-    """How sure the figures of one pair are."""
+    """Yields how sure the figures of one pair are."""
     measures: dict[str, Measure] = {"apgr": apgr, "cpt80": lambda s, a, b: cpt(s, a, b, 0.8)}
     for name, measure in measures.items():
         low, high = interval(measure, [found.gain for found in scores], pair.small, pair.large)
@@ -177,11 +177,11 @@ def intervals(pair: Pair, scores: Sequence[Score]) -> Iterator[str]:
 def main(arguments: Sequence[str]) -> None:
     pairs = pairs_named(arguments)
     alone = (f"\nright answers, and those stuck at the defaults or at once\n{'pair':36} {'right':>6}  stuck",)
-    for line in chain(alone, map(str, left_alone(pairs)), cuts(pairs), tables(pairs)):
+    for line in chain(alone, map(str, rows_left_alone(pairs)), cuts(pairs), tables(pairs)):
         print(line, flush=True)
     for pair in pairs:
         if pair.small_model == "mixtral-8x7b" and pair.family == "math":
-            print(f"\n{pair.name}, 95 %:", *intervals(pair, by_weights(pair, left_out(pair, pairs))), sep="\n  ")
+            print(f"\n{pair.name}, 95 %:", *intervals(pair, by_weights(pair, weights_without(pair, pairs))), sep="\n  ")
 
 
 if __name__ == "__main__":

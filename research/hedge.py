@@ -78,7 +78,7 @@ def answers(seconds: Callable[[], float], is_poor: Callable[[], bool]) -> Callab
     return lambda request: {"delay": seconds(), "say": "" if is_poor() else GOOD}
 
 
-def priced(answer: Callable[[ModelRequest], dict[str, Any]], name: str, price: TokenPrice) -> ProviderCaller:
+def priced_caller(answer: Callable[[ModelRequest], dict[str, Any]], name: str, price: TokenPrice) -> ProviderCaller:
     terms = CallTerms(TokenPrice(price.input, price.output, stated=True))
     return ProviderCaller(ScriptedClient(answer, loop=True), name, terms, retry=None)
 
@@ -92,8 +92,8 @@ async def measure(
 ) -> Row:
     draw, other = random.Random(SEED), random.Random(SEED + 1)  # noqa: S311
     own = latencies(draw, slow=0.1)
-    small = priced(answers(lambda: next(own), lambda: draw.random() < poor), "small", SMALL)
-    large = priced(answers(lambda: other.lognormvariate(math.log(3), 0.4), lambda: False), "large", price)
+    small = priced_caller(answers(lambda: next(own), lambda: draw.random() < poor), "small", SMALL)
+    large = priced_caller(answers(lambda: other.lognormvariate(math.log(3), 0.4), lambda: False), "large", price)
     hedge = None if wait is None else Hedge(wait, worth)
     pair = takeover.create(small, large, stuck_detector=StuckDetector(max_retries=1), hedge=hedge)
     clock, taken, dollars, helped = asyncio.get_running_loop().time, list[float](), 0.0, 0

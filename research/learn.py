@@ -47,7 +47,7 @@ of the right ones.
 """
 
 
-def learned(pairs: Sequence[Pair], family: Family, without: str = "") -> Profile:
+def learn_profile(pairs: Sequence[Pair], family: Family, without: str = "") -> Profile:
     """The profile of a family; each pair counts the same and has an offset of its own, so models are not compared.
 
     What is wrong is learned of the answers of the large models, too, but of those of the model `without`. Everyday
@@ -63,7 +63,7 @@ def learned(pairs: Sequence[Pair], family: Family, without: str = "") -> Profile
     rescue = _head(_rescues(pairs), pairs, spread, RESCUE_STRENGTH)
     good = [1 - large for pair in pairs for small, large in zip(pair.small, pair.large, strict=True) if small > 0.5]
     profile = Profile(spread, Head(0.0, failure.weights), rescue, mean(good))
-    intercept = min(ASSUMED[family], *_allowed(with_hand(profile, family), family, pairs))
+    intercept = min(ASSUMED[family], *_allowed_intercepts(with_hand(profile, family), family, pairs))
     return replace(profile, failure=replace(profile.failure, intercept=intercept))
 
 
@@ -74,7 +74,7 @@ def guards(family: Family) -> tuple[Measurements, ...]:
     return tuple(measurements(case) for case in cases if case.family == family)
 
 
-def _allowed(profile: Profile, family: Family, pairs: Sequence[Pair]) -> Iterator[float]:
+def _allowed_intercepts(profile: Profile, family: Family, pairs: Sequence[Pair]) -> Iterator[float]:
     """The intercept at which as many of the right answers as may be are stuck at the defaults, for each who gives them.
 
     Of models that are mostly wrong the right answers look like wrong ones.
@@ -90,7 +90,7 @@ def _allowed(profile: Profile, family: Family, pairs: Sequence[Pair]) -> Iterato
 
 
 def may_weigh(name: str, pairs: Sequence[Pair]) -> bool:
-    """Whether right answers are known on which a judgement speaks."""
+    """Tells whether right answers are known on which a judgement speaks."""
     right = (
         signals for pair in pairs for signals, small in zip(_signals(pair), pair.small, strict=True) if small > 0.5
     )
@@ -199,7 +199,7 @@ def shipped_file(folder: Path, without: str = "") -> str:
         own = [pair for pair in pairs if pair.family == family]
         families[family] = {
             "learned_on": [pair.name for pair in own] or "nothing",
-            **as_json(with_gains(learned(own, family, without), own)),
+            **as_json(with_gains(learn_profile(own, family, without), own)),
         }
     about = (
         "Weights of the stuck detector. Learned on answers published by lm-sys/RouteLLM (Apache-2.0),"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ai_battle.judging.detector import next_shift
 from ai_battle.judging.measures import mean
 from ai_battle.judging.weights import Profile, Score
-from research.detector import by_weights, left_out
+from research.detector import by_weights, weights_without
 from research.records import Pair, pairs_named
 
 RATE = 0.2
@@ -32,13 +32,13 @@ class Row:
 
 
 def row(pair: Pair, pairs: Sequence[Pair], rate: float = RATE) -> Row:
-    weights = left_out(pair, pairs)
+    weights = weights_without(pair, pairs)
     scores, profile = by_weights(pair, weights), weights[pair.family]
     stays = [bool(score.failed) or score.gain >= profile.gain_of(rate) for score in scores]
-    return Row(pair.name, mean(stays), *(_paced(scores, profile, rate, turns) for turns in (SHORT, LONG)))
+    return Row(pair.name, mean(stays), *(_paced_rate(scores, profile, rate, turns) for turns in (SHORT, LONG)))
 
 
-def _paced(scores: Sequence[Score], profile: Profile, rate: float, turns: int) -> float:
+def _paced_rate(scores: Sequence[Score], profile: Profile, rate: float, turns: int) -> float:
     runs = (scores[start : start + turns] for start in range(0, len(scores), turns))
     return mean([stuck for run in runs for stuck in _run(run, profile.gain_of(rate), rate)])
 

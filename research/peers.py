@@ -14,7 +14,7 @@ from ai_battle.judging.measures import apgr, auroc, cpt
 from ai_battle.judging.regression import folds
 from ai_battle.signals.final_answers import final_answer
 from research.answer_tables import AnsweredQuestion, Table, family, read_rows
-from research.detector import by_weights, left_out
+from research.detector import by_weights, weights_without
 from research.records import read_pairs
 
 PAIR = "gsm8k.mixtral-8x7b.gpt-4-1106"
@@ -87,13 +87,13 @@ def read_attempts(folder: Path) -> list[Attempt]:
     return attempts
 
 
-def unseen(attempts: Sequence[Attempt], folder: Path) -> list[Attempt]:
+def judge_unseen(attempts: Sequence[Attempt], folder: Path) -> list[Attempt]:
     """The same, judged by weights that were learned without any answer of this small model, where there are others."""
     if len(list(folder.glob("gsm8k.*"))) == 1:
         return list(attempts)
     pairs = read_pairs(folder, "gsm8k", "math-l5")
     pair = next(each for each in pairs if each.name == PAIR)
-    scores = by_weights(pair, left_out(pair, pairs))
+    scores = by_weights(pair, weights_without(pair, pairs))
     return [
         replace(attempt, judged=replace(attempt.judged, quality=score.quality))
         for attempt, score in zip(attempts, scores, strict=True)
@@ -124,20 +124,20 @@ class Beside:
         return [-each.quality for each in judged]
 
     def disagreement(self) -> Escalation:
-        return self._measured(self.differs)
+        return self._measure(self.differs)
 
     def with_detector(self) -> Escalation:
-        return self._measured(self.doubts)
+        return self._measure(self.doubts)
 
-    def calibrated(self) -> Escalation:
+    def calibrate(self) -> Escalation:
         """For gain, on the labels of other questions."""
         both = zip(self.attempts, self.peers, strict=True)
         rows = [{**mine.judged.signals, **pattern([mine.ballot, its])} for mine, its in both]
         gains = [float(each.large > each.small) for each in self.attempts]
         scores = {n: score for fold in folds(rows, gains) for n, score in fold.held.items()}
-        return self._measured([scores[n] for n in range(len(rows))])
+        return self._measure([scores[n] for n in range(len(rows))])
 
-    def _measured(self, scores: Sequence[float]) -> Escalation:
+    def _measure(self, scores: Sequence[float]) -> Escalation:
         return Escalation.of(scores, [each.small for each in self.attempts], [each.large for each in self.attempts])
 
 
@@ -162,17 +162,21 @@ class SecondLook:
 
 def second_look(beside: Beside, threshold: float) -> SecondLook:
     """The large model answers where an answer is stuck, with what the peer says where it was asked."""
-    found = [_decided(mine, its, threshold) for mine, its in zip(beside.attempts, beside.peers, strict=True)]
-    return SecondLook(fmean(asked for asked, _ in found), *_served(beside.attempts, [stuck for _, stuck in found]))
+    found = [_decide(mine, its, threshold) for mine, its in zip(beside.attempts, beside.peers, strict=True)]
+    return SecondLook(
+        fmean(asked for asked, _ in found), *_served_quality(beside.attempts, [stuck for _, stuck in found])
+    )
 
 
 def alone(beside: Beside, threshold: float) -> SecondLook:
     """The same without a peer."""
-    return SecondLook(0.0, *_served(beside.attempts, [_is_stuck(mine, 0.0, threshold) for mine in beside.attempts]))
+    return SecondLook(
+        0.0, *_served_quality(beside.attempts, [_is_stuck(mine, 0.0, threshold) for mine in beside.attempts])
+    )
 
 
-def _decided(mine: Attempt, peer: Ballot | None, threshold: float) -> tuple[bool, bool]:
-    """Whether the peer is asked, and whether the answer is stuck then."""
+def _decide(mine: Attempt, peer: Ballot | None, threshold: float) -> tuple[bool, bool]:
+    """Returns whether the peer is asked, and whether the answer is stuck then."""
     stuck = _is_stuck(mine, 0.0, threshold)
     if mine.ballot is None:
         return False, stuck
@@ -187,7 +191,7 @@ def _is_stuck(mine: Attempt, shift: float, threshold: float) -> bool:
     return mine.judged.at_once or log(quality / (1 - quality)) + shift < log(threshold / (1 - threshold))
 
 
-def _served(attempts: Sequence[Attempt], stuck: Sequence[bool]) -> tuple[float, float]:
+def _served_quality(attempts: Sequence[Attempt], stuck: Sequence[bool]) -> tuple[float, float]:
     small, large = fmean(each.small for each in attempts), fmean(each.large for each in attempts)
     right = fmean(each.large if is_stuck else each.small for each, is_stuck in zip(attempts, stuck, strict=True))
     return fmean(stuck), (right - small) / (large - small)

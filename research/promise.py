@@ -20,8 +20,8 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.judging.promise import safe_cut
 from research.agreement import LOCAL
 from research.answer_tables import read_table
-from research.detector import by_weights, left_out
-from research.peers import Beside, read_attempts, unseen
+from research.detector import by_weights, weights_without
+from research.peers import Beside, judge_unseen, read_attempts
 from research.records import read_pairs
 
 LOSSES, LABELS, SPLITS, CONFIDENCE = (0.03, 0.05), (100, 200, 500), 1_000, 0.95
@@ -79,7 +79,7 @@ def scored_pairs(folder: Path) -> list[ScoredPair]:
     return [
         ScoredPair(
             pair.name,
-            [found.gain + bool(found.failed) for found in by_weights(pair, left_out(pair, pairs))],
+            [found.gain + bool(found.failed) for found in by_weights(pair, weights_without(pair, pairs))],
             [float(large > 0.5 >= small) for small, large in zip(pair.small, pair.large, strict=True)],
         )
         for pair in pairs
@@ -88,7 +88,7 @@ def scored_pairs(folder: Path) -> list[ScoredPair]:
 
 def with_peers(folder: Path) -> list[ScoredPair]:
     """One pair beside each of several local models."""
-    attempts, table = unseen(read_attempts(folder), folder), read_table(folder, "gsm8k")
+    attempts, table = judge_unseen(read_attempts(folder), folder), read_table(folder, "gsm8k")
     each = ((peer, Beside.of(attempts, table, peer)) for peer in LOCAL)
     return [
         ScoredPair(f"with {peer}", beside.doubts, [float(one.large > 0.5 >= one.small) for one in beside.attempts])

@@ -30,7 +30,7 @@ class RankedAnswers:
     losses: Sequence[float]
     often: Sequence[float]
 
-    def lost_at(self, cut: Rank) -> float:
+    def loss_at(self, cut: Rank) -> float:
         lost = (
             loss * often for rank, loss, often in zip(self.ranks, self.losses, self.often, strict=True) if rank < cut
         )
@@ -59,9 +59,9 @@ def run(pair: ScoredPair, worse: float, window: int, number: int) -> Run | None:
     cut: Rank = safe_cut([ranks[n] for n in drawn], [pair.losses[n] for n in drawn], LOSS, CONFIDENCE, NEVER)
     usual = RankedAnswers(ranks, pair.losses, [1.0] * len(ranks))
     later = RankedAnswers(ranks, pair.losses, [worse if loss else 1.0 for loss in pair.losses])
-    if (before := later.lost_at(cut)) <= LOSS:
+    if (before := later.loss_at(cut)) <= LOSS:
         return None
-    places = [place for of, count in ((usual, LABELS), (later, LONGEST)) for place in _drawn(random, of, count)]
+    places = [place for of, count in ((usual, LABELS), (later, LONGEST)) for place in _draw(random, of, count)]
     lost, watch = [], LossWatch(LOSS)
     for seen, place in enumerate(places, 1):
         watch = watch.record(pair.losses[place] * (ranks[place] < cut))
@@ -69,12 +69,12 @@ def run(pair: ScoredPair, worse: float, window: int, number: int) -> Run | None:
             newest = places[max(0, seen - window * least_labels(LOSS, CONFIDENCE)) : seen]
             safer = safe_cut([ranks[n] for n in newest], [pair.losses[n] for n in newest], LOSS, CONFIDENCE, NEVER)
             cut, watch = safer if safer < cut else ALL_HELPED, LossWatch(LOSS)
-            lost.append(later.lost_at(cut))
+            lost.append(later.loss_at(cut))
     first, last = (lost[0], lost[-1]) if lost else (before, before)
     return Run(before, first, last, later.help_at(cut), len(lost))
 
 
-def _drawn(random: Random, traffic: RankedAnswers, count: int) -> list[int]:
+def _draw(random: Random, traffic: RankedAnswers, count: int) -> list[int]:
     return random.choices(range(len(traffic.ranks)), traffic.often, k=count)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ai_battle.judging.measures import mean
-from research.detector import by_weights, left_out, stuck
+from research.detector import by_weights, stuck_flags, weights_without
 from research.records import Pair, pairs_named
 
 
@@ -37,8 +37,8 @@ class Row:
 
 
 def row(pair: Pair, pairs: Sequence[Pair]) -> Row:
-    scores = by_weights(pair, left_out(pair, pairs))
-    helped = stuck(scores)
+    scores = by_weights(pair, weights_without(pair, pairs))
+    helped = stuck_flags(scores)
     served = [large if each else small for each, small, large in zip(helped, pair.small, pair.large, strict=True)]
     return Row(pair.name, mean(pair.small), mean(pair.large), mean(helped), mean(served))
 

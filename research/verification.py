@@ -16,7 +16,7 @@ from .councils import read_outcomes
 
 
 def counts(folder: Path, outcomes: Mapping[str, ProgramOutcome]) -> Counter[tuple[bool | None, bool]]:
-    """How many answers running verifies (True), refutes (False) or says nothing of (None), by whether each is right."""
+    """Counts what running verifies (True), refutes (False) or leaves open (None), by whether the answer is right."""
     rows = read_rows(folder / "answers.crux.jsonl.gz")
     answers = ((row["id"], each) for row in rows for each in row["answers"].values() if each)
     return Counter(

@@ -34,7 +34,7 @@ Line = Mapping[str, Any]
 
 
 def right(task: Mapping[str, Any]) -> Line:
-    """What a model does that knows the task."""
+    """Returns what a model does that knows the task."""
     if not task["reference"]:
         return NO_CALL
     return {"call": [{"tool": name, "parameters": _values(named)} for name, named in _calls(task)]}
@@ -55,7 +55,7 @@ def by_itself(place: int, task: Mapping[str, Any], unsure: Line) -> Line:
 
 def small(tasks: list[dict[str, Any]], unsure: Line) -> Line:
     told = [{"match": f"{task['id']}: ", **right(task)} for task in tasks]
-    alone = [{"match": _spelled(task), **by_itself(place, task, unsure)} for place, task in enumerate(tasks)]
+    alone = [{"match": _spelling(task), **by_itself(place, task, unsure)} for place, task in enumerate(tasks)]
     return {"type": "scripted/small", "loop": True, "script": [UNSURE], "when": [*told, *alone]}
 
 
@@ -66,9 +66,9 @@ def large(tasks: list[dict[str, Any]]) -> Line:
         done = right(task) if knows else UNSURE
         how = f"{task['id']}: do it so: {json.dumps(done)}" if knows else "I don't know."
         rules += [
-            {"match": f"(?s){_spelled(task)}.*Advise it", "say": how},
-            {"match": f"(?s)FORMAT 2.*{_spelled(task)}", "say": f"ANALYSIS:\nA task.\n\nGUIDANCE:\n{how}"},
-            {"match": _spelled(task), **done},
+            {"match": f"(?s){_spelling(task)}.*Advise it", "say": how},
+            {"match": f"(?s)FORMAT 2.*{_spelling(task)}", "say": f"ANALYSIS:\nA task.\n\nGUIDANCE:\n{how}"},
+            {"match": _spelling(task), **done},
         ]
     return {"type": "scripted/large", "loop": True, "script": [UNSURE], "when": sorted(rules, key=_is_plain)}
 
@@ -94,7 +94,7 @@ def _values(named: Mapping[str, list[Any]]) -> dict[str, Any]:
     return {key: values[0] for key, values in named.items() if values[0] != ""}
 
 
-def _spelled(task: Mapping[str, Any]) -> str:
+def _spelling(task: Mapping[str, Any]) -> str:
     return re.escape(str(task["prompt"])).replace("$", "$$")
 
 

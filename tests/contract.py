@@ -17,7 +17,7 @@ Subjects = Mapping[str, Callable[[FakeProviders], Subject]]
 
 
 def over_http(wire: str, create: Callable[..., ModelClient]) -> Callable[[FakeProviders], Subject]:
-    """What `create` makes, led to a fake that answers, fails or stalls."""
+    """Returns what `create` makes, led to a fake that answers, fails or stalls."""
 
     def subject(fakes: FakeProviders) -> Subject:
         fake = getattr(fakes, wire)
@@ -41,12 +41,12 @@ def bare(wire: str, transport: str) -> Callable[[FakeProviders], Subject]:
     return over_http(wire, partial(import_module(f"ai_battle.providers.{wire}").create, "a-model", transport=transport))
 
 
-def assembled(wire: str) -> Callable[[FakeProviders], Subject]:
+def assembled_stack(wire: str) -> Callable[[FakeProviders], Subject]:
     """The whole stack as a discussion has it: metered, retried, adapted."""
     return over_http(wire, partial(create_client, f"{wire}/a-model"))
 
 
-def wrapped(wrap: Callable[[ModelClient], ModelClient]) -> Callable[[FakeProviders], Subject]:
+def wrapped_model(wrap: Callable[[ModelClient], ModelClient]) -> Callable[[FakeProviders], Subject]:
     return lambda _: contract.wrapper(wrap)
 
 
@@ -58,8 +58,8 @@ SUBJECTS: Subjects = {
     ),
     **{f"{wire}-aiohttp": bare(wire, "aiohttp") for wire in ("openai", "anthropic", "ollama", "gemini")},
     **{f"{wire}-sdk": bare(wire, "sdk") for wire in ("openai", "anthropic", "ollama")},
-    **{f"{wire}-assembled": assembled(wire) for wire in ("openai", "anthropic", "ollama", "gemini")},
-    "called": wrapped(lambda inner: create_client("tests.providers.plugin/inner", inner=inner)),
+    **{f"{wire}-assembled": assembled_stack(wire) for wire in ("openai", "anthropic", "ollama", "gemini")},
+    "called": wrapped_model(lambda inner: create_client("tests.providers.plugin/inner", inner=inner)),
 }
 
 

@@ -32,7 +32,7 @@ def write_model(path: Path, seed: int = 1) -> Path:
 
 
 @contextmanager
-def served(model: Path) -> Iterator[str]:
+def serve_model(model: Path) -> Iterator[str]:
     """Serves the model over HTTP on loopback, with the APIs of OpenAI (below /v1) and Anthropic; gives the address."""
     params = xllamacpp.CommonParams()
     params.model.path = str(model)

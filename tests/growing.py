@@ -10,7 +10,7 @@ IN_PROPORTION = 64
 
 
 def growth(work: Callable[[int], object], size: int) -> float:
-    """How many times as long sixteen times the size takes.
+    """Returns how many times as long sixteen times the size takes.
 
     The size is one of which the square would show: what takes less than five milliseconds counts as five.
     """

@@ -51,9 +51,9 @@ class Reader:
     def _type(self, command: str, expected: Sequence[str], where: str) -> None:
         self.commands_typed += 1
         if command.startswith(BACKGROUND):
-            printed = self._started(command)
+            printed = self._start(command)
         elif CTRL_C in expected:
-            printed = self._interrupted(command)
+            printed = self._interrupt(command)
         else:
             printed = self._run(command).communicate(timeout=PATIENCE)[0]
         lines = [line for line in expected if line != CTRL_C]
@@ -71,7 +71,7 @@ class Reader:
             text=True,
         )
 
-    def _started(self, command: str) -> str:
+    def _start(self, command: str) -> str:
         """Leaves it running, and takes over the variables that it tells to export."""
         process = self._run(command)
         self._background.append(process)
@@ -84,7 +84,7 @@ class Reader:
             self._environment[name] = value
         return "".join(lines)
 
-    def _interrupted(self, command: str) -> str:
+    def _interrupt(self, command: str) -> str:
         """Ctrl-C when two turns are over."""
         words = pages.words(command)
         journal = self._folder / words[words.index("--out") + 1] / "journal.jsonl"

@@ -4,7 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -73,21 +73,21 @@ class File:
 
     def loads(self, modules: Collection[str]) -> set[str]:
         """Those of the modules that are loaded by it, by their own name or for a name in them."""
-        paths = [path for node in self.loading for path in self._imported(node)]
+        paths = [path for node in self.loading for path in self._paths_of(node)]
         named = (".".join(path) if ".".join(path) in modules else ".".join(path[:-1]) for path in paths)
         return {module for module in named if module in modules}
 
     @property
     def imported_rooms(self) -> set[str]:
         """The top-level rooms of the package that it imports from, without its own."""
-        modules = (module for node in self.imports for module in self._imported(node))
+        modules = (module for node in self.imports for module in self._paths_of(node))
         return {module[1] for module in modules if len(module) > 1 and module[0] == "ai_battle"} - {self.room}
 
     @property
     def imported_packages(self) -> set[str]:
-        return {module[0] for node in self.imports for module in self._imported(node)}
+        return {module[0] for node in self.imports for module in self._paths_of(node)}
 
-    def _imported(self, node: ast.Import | ast.ImportFrom) -> list[list[str]]:
+    def _paths_of(self, node: ast.Import | ast.ImportFrom) -> list[list[str]]:
         if isinstance(node, ast.Import):
             return [alias.name.split(".") for alias in node.names]
         package = ("ai_battle", *Path(self.name).parts[:-1])
@@ -164,14 +164,27 @@ def test_a_class_name_has_one_meaning_in_the_whole_package() -> None:
 
 
 def test_what_a_function_does_begins_with_a_verb() -> None:
-    """A property is a value, and may be said with a noun."""
-    for path in sorted(ROOT.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                is_value = any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
-                opening = (ast.get_docstring(node) or "").partition(" ")[0]
-                noun = opening in ("What", "Whether", "Why", "How", "Where", "Who")
-                assert is_value or not noun, f"{path}:{node.lineno}: {node.name} begins with {opening!r}"
+    for place, function in functions("ai_battle"):
+        opening = (ast.get_docstring(function) or "").partition(" ")[0]
+        assert opening not in ("What", "Whether", "Why", "How", "Where", "Who"), f"{place} begins with {opening!r}"
+
+
+def test_no_function_is_named_by_a_participle() -> None:
+    """What it does is a verb, what it returns a noun; a participle leaves the reader to guess which."""
+    irregular = "begun|bound|broken|brought|drawn|found|frozen|given|gone|heard|held|kept|known|led|left|lost|made"
+    irregular += "|met|paid|said|seen|sent|shown|spent|spoken|stuck|taken|taught|thought|told|unseen|won|written"
+    participle = re.compile(rf"_*(?:[a-z]+[^e_]ed|{irregular})")
+    places = functions("ai_battle", "tests", "research")
+    assert [place for place, function in places if participle.fullmatch(function.name)] == []
+
+
+def functions(*rooms: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yields all functions, and where they stand; a property is a value, and none of them."""
+    for path in sorted(path for room in rooms for path in (ROOT.parent / room).rglob("*.py")):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in (each for each in nodes if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)):
+            if not any("property" in ast.unparse(decorator) for decorator in node.decorator_list):
+                yield f"{path}:{node.lineno}: {node.name}", node
 
 
 def test_functions_stay_small() -> None:

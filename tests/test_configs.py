@@ -43,7 +43,7 @@ def require_server(config: Path) -> None:
         pytest.skip(f"{SERVER} is not installed")
 
 
-def asked(fake: FakeProvider) -> list[str]:
+def question_bodies(fake: FakeProvider) -> list[str]:
     return [json.dumps(request.body) for request in fake.questions]
 
 
@@ -106,15 +106,15 @@ def test_it_runs_to_its_end(config: Path, fakes: FakeProviders) -> None:
 
 def test_the_picture_is_in_the_first_request_of_each(fakes: FakeProviders) -> None:
     assert run_command(["run", "vision", "--quiet"]) == 0
-    assert "data:image/png;base64," in asked(fakes.openai)[0]
-    assert "image/png" in asked(fakes.gemini)[0]
+    assert "data:image/png;base64," in question_bodies(fakes.openai)[0]
+    assert "image/png" in question_bodies(fakes.gemini)[0]
 
 
 def test_the_file_and_the_facts_are_in_the_first_requests(fakes: FakeProviders) -> None:
     assert run_command(["run", "code-review", "--quiet"]) == 0
-    assert "price_after_discount" in asked(fakes.anthropic)[0]
+    assert "price_after_discount" in question_bodies(fakes.anthropic)[0]
     assert run_command(["run", "panel", "--quiet"]) == 0
-    assert "14 days above 35 degrees" in asked(fakes.gemini)[0]
+    assert "14 days above 35 degrees" in question_bodies(fakes.gemini)[0]
 
 
 def test_a_person_takes_part_and_may_leave(tmp_path: Path, fakes: FakeProviders) -> None:
@@ -133,5 +133,5 @@ def test_a_person_takes_part_and_may_leave(tmp_path: Path, fakes: FakeProviders)
     said = [(message.get("name"), message["parts"][0]["content"]) for message in json.loads(done.stdout)["messages"]]
     assert [text for name, text in said if name == "You"] == ["Should I learn to sail?", "Thank you."]
     assert said[3] == ("Sceptic", "What did we forget?")
-    assert "Should I learn to sail?" in asked(fakes.anthropic)[0]
-    assert "Should I learn to sail?" in asked(fakes.ollama)[0]
+    assert "Should I learn to sail?" in question_bodies(fakes.anthropic)[0]
+    assert "Should I learn to sail?" in question_bodies(fakes.ollama)[0]

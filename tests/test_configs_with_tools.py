@@ -99,7 +99,7 @@ def site() -> Iterator[str]:
     async def page(request: web.Request) -> web.Response:
         return web.Response(text=PAGE, content_type="text/html")
 
-    async def started() -> web.AppRunner:
+    async def start_app() -> web.AppRunner:
         app = web.Application()
         app.router.add_get("/search", search)
         app.router.add_get("/heat", page)
@@ -107,7 +107,7 @@ def site() -> Iterator[str]:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         return runner
 
-    runner = loop.run_until_complete(started())
+    runner = loop.run_until_complete(start_app())
     host, port = runner.addresses[0][:2]
     address = f"http://{host}:{port}"
     thread = Thread(target=loop.run_forever)

@@ -17,15 +17,15 @@ import yaml
 from ai_battle.config.server import Server
 from ai_battle.testing import FakeProviders
 
-from .server.starting import started
+from .server.starting import start_server
 
 DEPLOY = Path(__file__).parent.parent / "examples" / "deploy"
 AROUND = ("ai-battle.service", "nginx.conf", "Dockerfile", "compose.yaml")
 SECRETS = {"TEAM_KEY": "t", "METRICS_KEY": "m", "REDIS_PASSWORD": "r", "GRAFANA_PASSWORD": "g", "OPENAI_API_KEY": "o"}
 
 
-def said_by(*command: str | Path, **environment: str) -> str:
-    """What a command says, which ends well; the test is skipped where it is not installed."""
+def output_of(*command: str | Path, **environment: str) -> str:
+    """Returns what a command says, which ends well; the test is skipped where it is not installed."""
     if not shutil.which(str(command[0])):
         pytest.skip(f"needs {command[0]}, from a Debian package that CONTRIBUTING.md names")
     known = {**os.environ, **environment}
@@ -35,7 +35,7 @@ def said_by(*command: str | Path, **environment: str) -> str:
 
 
 def test_the_server_file_is_valid(tmp_path: Path) -> None:
-    assert "server.yaml: ok" in said_by(
+    assert "server.yaml: ok" in output_of(
         sys.executable, "-m", "ai_battle", "validate", DEPLOY / "server.yaml", STATE=str(tmp_path), **SECRETS
     )
 
@@ -43,10 +43,10 @@ def test_the_server_file_is_valid(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_compose_takes_its_file_and_asks_for_each_secret() -> None:
     compose = "docker-compose", "-f", str(DEPLOY / "compose.yaml"), "config"
-    whole = yaml.safe_load(said_by(*compose, **SECRETS))
+    whole = yaml.safe_load(output_of(*compose, **SECRETS))
     for secret in SECRETS:
         with pytest.raises(AssertionError, match=secret):
-            said_by(*compose, **SECRETS | {secret: ""})
+            output_of(*compose, **SECRETS | {secret: ""})
 
     nginx = read("nginx.conf")
     scraped = read("prometheus/prometheus.yml")
@@ -75,31 +75,31 @@ def test_prometheus_takes_its_configuration(tmp_path: Path, name: str) -> None:
     for job in loaded["scrape_configs"]:
         job.pop("kubernetes_sd_configs", None)
     file.write_text(yaml.safe_dump(loaded))
-    said_by("promtool", "check", "config", file)
+    output_of("promtool", "check", "config", file)
 
 
 @pytest.mark.slow
 def test_alerts_fire_when_they_should() -> None:
-    said_by("promtool", "test", "rules", DEPLOY / "prometheus" / "rules_test.yml")
+    output_of("promtool", "test", "rules", DEPLOY / "prometheus" / "rules_test.yml")
 
 
 @pytest.mark.slow
 def test_systemd_takes_its_unit(tmp_path: Path) -> None:
     unit = tmp_path / "ai-battle.service"
     unit.write_text(read("ai-battle.service").replace("/opt/ai-battle/bin/ai-battle", "/bin/true"))
-    assert said_by("systemd-analyze", "verify", unit) == ""
-    said_by("systemd-analyze", "security", "--offline=true", "--threshold=50", unit)  # in tenths: "OK"
+    assert output_of("systemd-analyze", "verify", unit) == ""
+    output_of("systemd-analyze", "security", "--offline=true", "--threshold=50", unit)  # in tenths: "OK"
 
 
 def test_what_stands_around_the_workers_leaves_limits_to_them() -> None:
     server, unit, nginx, container, compose = Server(), *map(read, AROUND)
 
-    assert int(found(r"TimeoutStopSec=(\d+)", unit)) > server.limits.grace_seconds
-    assert int(found(r"stop_grace_period: (\d+)s", compose)) > server.limits.grace_seconds
-    assert int(found(r"LimitNOFILE=(\d+)", unit)) > 2 * server.limits.connections
-    assert int(found(r"client_max_body_size (\d+)m", nginx)) > server.limits.body_mb
-    assert int(found(r"proxy_read_timeout (\d+)s", nginx)) > server.request_timeout
-    assert found(r"PORT=(\d+)", container) == found(r"EXPOSE (\d+)", container) == str(server.port)
+    assert int(match_in(r"TimeoutStopSec=(\d+)", unit)) > server.limits.grace_seconds
+    assert int(match_in(r"stop_grace_period: (\d+)s", compose)) > server.limits.grace_seconds
+    assert int(match_in(r"LimitNOFILE=(\d+)", unit)) > 2 * server.limits.connections
+    assert int(match_in(r"client_max_body_size (\d+)m", nginx)) > server.limits.body_mb
+    assert int(match_in(r"proxy_read_timeout (\d+)s", nginx)) > server.request_timeout
+    assert match_in(r"PORT=(\d+)", container) == match_in(r"EXPOSE (\d+)", container) == str(server.port)
 
 
 def manifests() -> dict[str, Any]:
@@ -145,7 +145,7 @@ def read(name: str) -> str:
     return (DEPLOY / name).read_text()
 
 
-def found(pattern: str, text: str) -> str:
+def match_in(pattern: str, text: str) -> str:
     match = re.search(pattern, text)
     assert match, pattern
     return match[1]
@@ -154,7 +154,7 @@ def found(pattern: str, text: str) -> str:
 @pytest.mark.slow
 async def test_dashboard_and_alerts_ask_for_metrics_that_a_worker_has(fakes: FakeProviders, tmp_path: Path) -> None:
     options = "--host", "127.0.0.1", "--port", "0"
-    async with started(fakes, DEPLOY / "server.yaml", *options, STATE=str(tmp_path), **SECRETS) as server:
+    async with start_server(fakes, DEPLOY / "server.yaml", *options, STATE=str(tmp_path), **SECRETS) as server:
         header = {"x-api-key": SECRETS["METRICS_KEY"]}
         async with aiohttp.ClientSession() as session, session.get(f"{server.address}/metrics", headers=header) as told:
             served = dict(re.findall(r"^# TYPE (\S+) (\S+)$", await told.text(), re.MULTILINE))

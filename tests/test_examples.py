@@ -14,8 +14,8 @@ EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 every_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 
 
-def announced(example: Path) -> str:
-    """What stands after "It prints:" in the first docstring."""
+def announced_output(example: Path) -> str:
+    """Returns what stands after "It prints:" in the first docstring."""
     docstring = ast.get_docstring(ast.parse(example.read_text(encoding="utf-8"))) or ""
     return dedent(docstring.partition("It prints:")[2]).strip()
 
@@ -29,7 +29,7 @@ def test_it_prints_what_it_says(example: Path, here: Path, capsys: pytest.Captur
     runpy.run_path(str(example), run_name="__main__")
 
     shown = capsys.readouterr()
-    assert (shown.out.strip(), shown.err) == (announced(example), "")
+    assert (shown.out.strip(), shown.err) == (announced_output(example), "")
     assert list(here.iterdir()) == []
 
 
@@ -40,7 +40,7 @@ def test_it_does_so_as_a_program_of_its_own(example: Path, tmp_path: Path) -> No
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
 
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.strip() == announced(example)
+    assert done.stdout.strip() == announced_output(example)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -156,7 +156,7 @@ def reduced_garbage_collection() -> Iterator[None]:
 
 
 @contextmanager
-def frozen() -> Iterator[None]:
+def frozen_heap() -> Iterator[None]:
     """Keeps the collector from looking again and again at what was made before, which outlives what is made now."""
     gc.freeze()
     try:

@@ -19,7 +19,7 @@ from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
 from ..core.texts import each_text
 from ..executors import EXECUTORS, Executor
 from .forecast import forecast
-from .loading import LoadOptions, frozen, load
+from .loading import LoadOptions, frozen_heap, load
 from .playing import Discuss, Player, SampleContext
 from .sample import Sample, SampleKey
 from .scoring import ScorerFactory
@@ -112,7 +112,7 @@ def reopen(folder: Path, options: LoadOptions) -> tuple[Suite, Store]:
 
 def run(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOutcome:
     """Plays what is lacking; the store stays open."""
-    with frozen():
+    with frozen_heap():
         return asyncio.run(play(suite, store, options))
 
 

@@ -158,7 +158,7 @@ def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[SweepRe
 
 
 def _sweep_result(items: Sequence[Replayed], policy: Policy) -> SweepResult:
-    kind, tries_again, stuck = policy.kind, policy.tries_again, _stuck(items, policy)
+    kind, tries_again, stuck = policy.kind, policy.tries_again, _stuck_flags(items, policy)
     outcomes = [
         _outcome(item, kind, tries_again=tries_again) if is_stuck else item.small.given
         for item, is_stuck in zip(items, stuck, strict=True)
@@ -189,7 +189,7 @@ def _status(value: float | None, *, exact: bool) -> str:
     return UNKNOWN if exact else BOUNDED
 
 
-def _stuck(items: Sequence[Replayed], policy: Policy) -> list[bool]:
+def _stuck_flags(items: Sequence[Replayed], policy: Policy) -> list[bool]:
     if policy.help_rate is None:
         return [item.small.at_once or item.small.quality < policy.threshold for item in items]
     first = sorted(range(len(items)), key=lambda place: (not items[place].small.at_once, -items[place].small.gain))

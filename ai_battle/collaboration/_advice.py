@@ -141,12 +141,14 @@ def without_overcome(messages: Sequence[Message], tool: str) -> tuple[Message, .
     A server's client sends old failures with each request, and knows nothing of the advice that followed them.
     """
     results = [result for message in messages for result in message.tool_results]
-    gone = _overcome([result.call.name for result in results], [step.is_failure for step in steps_of(messages)], tool)
+    gone = _overcome_places(
+        [result.call.name for result in results], [step.is_failure for step in steps_of(messages)], tool
+    )
     calls = {results[place].call.id for place in gone}
     return tuple(_without_calls(message, calls) for message in messages) if calls else tuple(messages)
 
 
-def _overcome(names: Sequence[str], fails: Sequence[bool], tool: str) -> Iterator[int]:
+def _overcome_places(names: Sequence[str], fails: Sequence[bool], tool: str) -> Iterator[int]:
     """Yields the places of advice, and of failures before the newest advice or the same tool's newest success."""
     newest = {name: place for place, name in enumerate(names) if name == tool or not fails[place]}
     advised = newest.get(tool, -1)

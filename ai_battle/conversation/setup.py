@@ -214,7 +214,13 @@ class FileSetup(SetupSource):
         participants = tuple(self._participants(assembled))
         describer = self._describer(participants, assembled)
         plan = Plan(participants, inputs=read.parts, describer=describer, **_settings(self.loaded))
-        notes = (*self.loaded.notes, *unused_params(self.loaded), *assembled.warnings, *read.warnings, *_unseen(plan))
+        notes = (
+            *self.loaded.notes,
+            *unused_params(self.loaded),
+            *assembled.warnings,
+            *read.warnings,
+            *_blind_participants(plan),
+        )
         judge = self.loaded.file.discussion.judge
         judges = Arbiter(assembled.judges, judge.find_rubric(self.loaded.base)) if judge else None
         return RunSetup(plan, notes, assembled, judges)
@@ -268,7 +274,7 @@ def _participant(name: str, spec: ParticipantSettings, model: Model, instruction
     )
 
 
-def _unseen(plan: Plan) -> Iterator[str]:
+def _blind_participants(plan: Plan) -> Iterator[str]:
     """Yields a note naming the participants who can't see the pictures, if nobody describes them."""
     blind = [participant.name for participant in plan.participants if "images" not in participant.reads]
     if blind and not plan.describer and any(isinstance(part, Image) for part in plan.inputs):

@@ -143,7 +143,7 @@ def _run_finished(event: RunFinished) -> str:
     return f"The run ended: {event.status}{f' ({event.stop_reason})' if event.stop_reason else ''}."
 
 
-def _stuck(event: StuckFound) -> str:
+def _stuck_found(event: StuckFound) -> str:
     judged = f"quality {event.quality:.2f}, gain {event.gain:.2f}"
     return f"{event.speaker} is stuck: {event.reason.rstrip('.')} ({judged})"
 
@@ -252,7 +252,7 @@ def _lessons_shown(event: LessonsShown) -> str:
 
 
 HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
-    StuckFound: _stuck,
+    StuckFound: _stuck_found,
     AnswerChecked: _answer_checked,
     HelpAsked: _help_asked,
     ModelConsulted: _model_consulted,

@@ -94,7 +94,7 @@ class AdvisorPolicy:
         ruled = [(entry, self._rule(entry)) for entry in entries]
         if all(_is_native(call, entry, rule) for entry, rule in ruled):
             return call
-        advisors = [_brought(call.route, entry, rule, routes) for entry, rule in ruled]
+        advisors = [_client_advisor(call.route, entry, rule, routes) for entry, rule in ruled]
         return _with_advisors(call, body, advisors)
 
     def _rule(self, entry: AdvisorEntry) -> AdvisorRule:
@@ -142,7 +142,7 @@ def _runs_advisors(call: ServedRequest) -> str:
     return provider_traits(call.route.provider).advisor_tool if call.route.api == call.api.name else ""
 
 
-def _brought(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, routes: Routes) -> ClientAdvisor:
+def _client_advisor(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, routes: Routes) -> ClientAdvisor:
     if not (entry.model or rule.route):
         way = 'name one of this server\'s models in it, or let the operator map "*" under advisors:'
         raise ConfigError(f"{entry.place}: the model of the advisor is missing; {way}.")

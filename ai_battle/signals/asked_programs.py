@@ -216,7 +216,7 @@ def _named_expressions(source: str, prose: str, defined: frozenset[str], assigne
     inline = [written for span in _INLINE.findall(prose) if (written := _expression(span))]
     if not source.strip():
         return inline if all(map(_calculates, inline)) else ()
-    spans = [span for span in inline if span in assigned or (_used(span) & defined and _calculates(span))]
+    spans = [span for span in inline if span in assigned or (_used_names(span) & defined and _calculates(span))]
     return (*spans, *_calls(_INLINE.sub(" ", prose), defined))
 
 
@@ -248,7 +248,7 @@ def _calls(prose: str, names: frozenset[str]) -> Iterator[str]:
             yield "" if is_part or _JOINED.match(prose, found.start() + len(call)) else call
 
 
-def _used(expression: str) -> set[str]:
+def _used_names(expression: str) -> set[str]:
     return {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
 
 
@@ -268,7 +268,7 @@ def _call_at(text: str) -> str | None:
 def _calculates(expression: str) -> bool:
     """Checks whether an expression computes something and neither prints nor reads input."""
     nodes = list(ast.walk(ast.parse(expression)))
-    names = _used(expression)
+    names = _used_names(expression)
     worked = any(isinstance(node, ast.Call | ast.BinOp | ast.Subscript | ast.Compare) for node in nodes)
     return worked and not names & {"print", "input", "open", "exit", "quit"}
 

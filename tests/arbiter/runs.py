@@ -39,7 +39,7 @@ async def write_run(
     return run_dir
 
 
-def planted(number: int) -> tuple[list[tuple[str, str]], str, str]:
+def plant_fault(number: int) -> tuple[list[tuple[str, str]], str, str]:
     """The `number`th transcript with a fault in it: the turns, who has it, and which it is."""
     chance = random.Random(number)
     fault, guilty = FAULTS[number % len(FAULTS)], ("Ann", "Bob")[number // len(FAULTS) % 2]

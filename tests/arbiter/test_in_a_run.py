@@ -38,11 +38,11 @@ def judges(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvid
         for name, value in fakes.environment.items():
             monkeypatch.setenv(name, value)
         for fake in fakes.all:
-            fake.always(judged)
+            fake.always(judgement)
         yield fakes
 
 
-def judged(body: Mapping[str, Any]) -> str:
+def judgement(body: Mapping[str, Any]) -> str:
     return answer(Asked.in_body(body), plain)
 
 
@@ -285,7 +285,7 @@ def test_secrets_that_a_judge_repeats_stay_out_of_what_is_kept(
     ai_battle: Run, judges: FakeProviders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BEE_API_KEY", "honey-is-sweet-1234")
-    judges.openai.always(lambda body: reply(judged(body).replace("It shows.", "The key is honey-is-sweet-1234.")))
+    judges.openai.always(lambda body: reply(judgement(body).replace("It shows.", "The key is honey-is-sweet-1234.")))
     ai_battle("run", "bees.yaml", "-q", "--out", "r")
     outcome = ai_battle("judge", "r", "-m", "gpt-4o", "--json")
     kept = Path("r/judgements.jsonl").read_text() + Path("r/report.html").read_text() + outcome.out

@@ -14,7 +14,7 @@ from ai_battle.config.judge import Criterion, Rubric
 from ai_battle.core.errors import ConfigError, ProviderError
 
 from .judges import Asked, RuleJudge, answer, plain
-from .runs import planted, write_run
+from .runs import plant_fault, write_run
 
 FIFTY = range(50)
 RUBRIC = Rubric(criteria={"consistency": Criterion(asks="Does it hold?"), "progress": Criterion(asks="Is it new?")})
@@ -43,7 +43,7 @@ def beginning(asked: Asked, label: str, criterion: str) -> Mapping[str, Any]:
     return {"score": 5, "quotation": " ".join(asked.turns[label][0].split(maxsplit=4)[:4])}
 
 
-def biased(asked: Asked, label: str, criterion: str) -> Mapping[str, Any]:
+def favour_first(asked: Asked, label: str, criterion: str) -> Mapping[str, Any]:
     """As strict as the other, and taken with whoever stands first."""
     fair = strict(asked, label, criterion)
     return {**fair, "score": fair["score"] + (2 if label == asked.labels[0] else -2)}
@@ -52,14 +52,14 @@ def biased(asked: Asked, label: str, criterion: str) -> Mapping[str, Any]:
 class TestFiftyTranscripts:
     async def test_the_side_with_the_planted_fault_is_behind(self, tmp_path: Path) -> None:
         for number in FIFTY:
-            said, guilty, _ = planted(number)
+            said, guilty, _ = plant_fault(number)
             verdict = await judge(await write_run(tmp_path / str(number), said), RuleJudge(strict))
             assert {verdict.leader, guilty} == {"Ann", "Bob"}
             assert verdict.false_quotations == 0
 
     async def test_a_judge_that_quotes_falsely_is_caught_each_time(self, tmp_path: Path) -> None:
         for number in FIFTY:
-            run = await write_run(tmp_path / str(number), planted(number)[0])
+            run = await write_run(tmp_path / str(number), plant_fault(number)[0])
             honest, liar = RuleJudge(strict), RuleJudge(false)
             verdict = await judge(run, honest, liar)
             assert [r.score for r in verdict.ratings if r.judge == "judge 2"] == [None] * 8
@@ -69,16 +69,16 @@ class TestFiftyTranscripts:
 
     async def test_a_preference_for_a_place_cancels(self, tmp_path: Path) -> None:
         for number in FIFTY:
-            run = await write_run(tmp_path / str(number), planted(number)[0])
-            fair, unfair = await judge(run, RuleJudge(strict)), await judge(run, RuleJudge(biased))
+            run = await write_run(tmp_path / str(number), plant_fault(number)[0])
+            fair, unfair = await judge(run, RuleJudge(strict)), await judge(run, RuleJudge(favour_first))
             assert [unfair.total(name) for name in ("Ann", "Bob")] == [fair.total(name) for name in ("Ann", "Bob")]
             assert unfair.leader == fair.leader
             assert unfair.order_gap("judge 1") == (4.0, 4.0)
 
     async def test_the_same_judges_give_the_same_table(self, tmp_path: Path) -> None:
         for number in FIFTY:
-            run = await write_run(tmp_path / str(number), planted(number)[0])
-            once, again = [await judge(run, RuleJudge(strict), RuleJudge(biased)) for _ in range(2)]
+            run = await write_run(tmp_path / str(number), plant_fault(number)[0])
+            once, again = [await judge(run, RuleJudge(strict), RuleJudge(favour_first)) for _ in range(2)]
             assert once == again
             assert [*once.rows] == [*again.rows]
 

@@ -24,7 +24,7 @@ def discussion(*pairs: dict[str, Any], models: dict[str, Any] = MODELS, **more: 
     return {"discussion": {"goal": "Talk.", "models": models, "collaboration": {"pairs": list(pairs)}, **more}}
 
 
-def refused(*pairs: dict[str, Any], **more: Any) -> str:
+def refusal(*pairs: dict[str, Any], **more: Any) -> str:
     with pytest.raises(ConfigError) as caught:
         load_checked(discussion(*pairs, **more))
     return str(caught.value)
@@ -97,26 +97,26 @@ def test_a_pair_that_cannot_work_is_told_with_its_place(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
-    assert f"{PAIRS}{message}" in refused(pair)
+    assert f"{PAIRS}{message}" in refusal(pair)
 
 
 def test_a_helper_without_a_key_names_the_variable_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
 
-    assert "ANTHROPIC_API_KEY" in refused({"primary": "Ada", "secondary": "claude-sonnet-5-5"})
+    assert "ANTHROPIC_API_KEY" in refusal({"primary": "Ada", "secondary": "claude-sonnet-5-5"})
 
 
 def test_two_pairs_for_one_participant_are_an_error_unless_they_are_ladders() -> None:
     twice = ({"primary": "Ada", **OTHER}, {"primary": "ollama-phi4", "secondary": "Bob"})
 
-    assert "pairs[1].primary: 'Ada' is helped by collaboration.pairs[0] already" in refused(*twice)
+    assert "pairs[1].primary: 'Ada' is helped by collaboration.pairs[0] already" in refusal(*twice)
     load_checked(discussion(*({**pair, "strategy": "ladder"} for pair in twice)))
 
 
 def test_models_that_help_each_other_are_a_circle() -> None:
     circle = ({"primary": "Ada", "secondary": "Bob"}, {"primary": "Bob", "secondary": "ollama-phi4"})
 
-    assert "pairs[1].secondary: 'ollama-phi4' is itself helped by 'Bob'; one of them" in refused(*circle)
+    assert "pairs[1].secondary: 'ollama-phi4' is itself helped by 'Bob'; one of them" in refusal(*circle)
 
 
 def test_a_longer_circle_is_found_as_well() -> None:
@@ -126,7 +126,7 @@ def test_a_longer_circle_is_found_as_well() -> None:
         {"primary": "Cleo", "secondary": "Ada"},
     )
 
-    assert "pairs[2].secondary: 'Ada' is itself helped by 'Cleo', through others; one of them" in refused(*circle)
+    assert "pairs[2].secondary: 'Ada' is itself helped by 'Cleo', through others; one of them" in refusal(*circle)
 
 
 def test_cascades_that_lead_to_each_other_are_a_circle_too() -> None:
@@ -135,7 +135,7 @@ def test_cascades_that_lead_to_each_other_are_a_circle_too() -> None:
         {"primary": "Bob", "strategy": "cascade", "models": ["Ada"]},
     )
 
-    assert "pairs[1].models[0]: 'Ada' is itself helped by 'Bob'" in refused(*circle)
+    assert "pairs[1].models[0]: 'Ada' is itself helped by 'Bob'" in refusal(*circle)
 
 
 def test_a_chain_of_helpers_is_no_circle() -> None:
@@ -146,11 +146,11 @@ def test_a_helper_elsewhere_is_refused_where_all_is_to_stay_here(monkeypatch: py
     monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
     pair = {"primary": "Ada", "secondary": "gpt-4o"}
 
-    assert "'local_only: true'" in refused(pair, local_only=True)
+    assert "'local_only: true'" in refusal(pair, local_only=True)
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
-    said = refused({"primary": "Nobody", **OTHER}, {"primary": "Ada", "strategy": "vot", **OTHER})
+    said = refusal({"primary": "Nobody", **OTHER}, {"primary": "Ada", "strategy": "vot", **OTHER})
 
     assert "pairs[0].primary" in said
     assert "pairs[1].strategy" in said
@@ -188,7 +188,7 @@ def test_pairs_that_are_switched_off_are_not_looked_at() -> None:
 def test_what_only_the_strategy_knows_to_be_wrong_is_told_before_the_run_and_where_it_stands(
     pair: dict[str, Any], message: str
 ) -> None:
-    assert f"pairs[0]{message}" in refused({"primary": "Ada", **pair})
+    assert f"pairs[0]{message}" in refusal({"primary": "Ada", **pair})
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_what_only_the_strategy_knows_to_be_wrong_is_told_before_the_run_and_whe
     ],
 )
 def test_what_decides_that_help_is_due_is_one_thing_that_can_be_read(keys: dict[str, Any], message: str) -> None:
-    assert message in refused({"primary": "Ada", **OTHER, **keys})
+    assert message in refusal({"primary": "Ada", **OTHER, **keys})
 
 
 def test_dollars_without_a_price_are_refused() -> None:
@@ -242,7 +242,7 @@ def test_a_template_is_read_beside_the_file(tmp_path: Any) -> None:
     file.write_text(json.dumps(discussion(pair)))
 
     load_checked(file)
-    assert "no file that can be read" in refused(pair)
+    assert "no file that can be read" in refusal(pair)
 
 
 PLUGIN = """
@@ -292,7 +292,7 @@ def test_a_single_turn_of_a_model_elsewhere_is_refused_where_all_is_to_stay_here
 @pytest.mark.parametrize("wrong", [{"type": "gtp-4o"}, {"type": "scripted", "script": ["Yes.", ""]}])
 def test_a_participant_that_cannot_be_is_told_once_and_with_all_else_that_is_wrong(wrong: dict[str, Any]) -> None:
     models = {"Ada": wrong, "Bob": {"type": "nowhere/bob"}}
-    lines = refused({"primary": "Ada", **OTHER}, models=models).splitlines()
+    lines = refusal({"primary": "Ada", **OTHER}, models=models).splitlines()
 
     assert [line.partition(": ")[0] for line in lines] == ["discussion.models.Ada.type", "discussion.models.Bob.type"]
 

@@ -28,7 +28,9 @@ def results(
     return store
 
 
-def scored(setting: str, values: Iterable[float | None], cost: float | None = 0.001, **more: Any) -> list[Sample]:
+def scored_samples(
+    setting: str, values: Iterable[float | None], cost: float | None = 0.001, **more: Any
+) -> list[Sample]:
     """A sample for each value, to the tasks t0, t1 ..."""
     usage = Usage(100, 50, cost_usd=cost)
     return [
@@ -37,7 +39,7 @@ def scored(setting: str, values: Iterable[float | None], cost: float | None = 0.
     ]
 
 
-def helped(right_first: str, right_after: str, got_help: str, quality: float = 0.5) -> list[Sample]:
+def helped_samples(right_first: str, right_after: str, got_help: str, quality: float = 0.5) -> list[Sample]:
     """Samples of the setting "helped": a letter for each task, `x` where it holds."""
     return [
         Sample(

@@ -29,10 +29,10 @@ def suite(folder: Path, *settings: Mapping[str, Any], **more: Any) -> dict[str, 
     return {"benchmark": said, **beside}
 
 
-def played(
+def play_suite(
     folder: Path, written: Mapping[str, Any], options: RunOptions | None = None, loading: LoadOptions | None = None
 ) -> tuple[RunOutcome, dict[SampleKey, Sample]]:
-    """How a suite ended, and its samples."""
+    """Returns how a suite ended, and its samples."""
     loaded = load(written, loading or LoadOptions(), base=folder)
     store = begin(loaded, folder / "out")
     try:

@@ -42,7 +42,7 @@ def test_a_few_tasks_are_not_measured() -> None:
 
 
 def test_help_is_counted_by_what_it_did_to_the_answers() -> None:
-    found = help_effect(made.helped(*TEN))
+    found = help_effect(made.helped_samples(*TEN))
     assert found is not None
     assert (found.help_rate, found.rescued, found.spoilt, found.drafts_wasted) == (0.4, 2, 1, 4)
     assert found.wasted_usd == pytest.approx(0.004)
@@ -50,7 +50,7 @@ def test_help_is_counted_by_what_it_did_to_the_answers() -> None:
 
 
 def test_help_is_a_rate_of_tasks_where_there_are_repeats() -> None:
-    twice = [replace(sample, repeat=n) for n in range(2) for sample in made.helped(*TEN)]
+    twice = [replace(sample, repeat=n) for n in range(2) for sample in made.helped_samples(*TEN)]
     found = help_effect(twice)
     assert found is not None
     assert found.help_rate == 0.4
@@ -60,7 +60,7 @@ def test_help_is_a_rate_of_tasks_where_there_are_repeats() -> None:
 
 
 def test_signals_tell_in_how_many_answers_they_spoke_and_what_became_of_those() -> None:
-    doubtful = next(each for each in by_signal(made.helped(*TEN)) if each.signal == "doubtful")
+    doubtful = next(each for each in by_signal(made.helped_samples(*TEN)) if each.signal == "doubtful")
     assert (doubtful.spoke, doubtful.helped, doubtful.rescued) == (4, 4, 2)
     assert [doubtful.wrong, doubtful.wrong_else] == pytest.approx([0.75, 2 / 6])
     assert doubtful.wasted_usd == pytest.approx(0.004)
@@ -68,7 +68,7 @@ def test_signals_tell_in_how_many_answers_they_spoke_and_what_became_of_those() 
 
 def test_a_first_answer_that_nobody_could_read_can_be_rescued() -> None:
     """Unless nobody has tried to read any: then nothing is known of what help brought."""
-    samples = made.helped("x...", "xx.x", ".xxx")
+    samples = made.helped_samples("x...", "xx.x", ".xxx")
     one, none = (
         help_effect([replace(each, small_score=None) if n in hidden else each for n, each in enumerate(samples)])
         for hidden in ({1}, {0, 1, 2, 3})
@@ -87,11 +87,11 @@ def test_what_a_rescued_answer_costs_is_not_invented() -> None:
 
 
 def test_dollars_per_rescued_answer_are_those_beyond_the_small_model_alone(tmp_path: Path) -> None:
-    samples = [*made.scored("small", [1.0] * 5 + [0.0] * 5), *made.scored("large", [1.0] * 10, 0.01)]
+    samples = [*made.scored_samples("small", [1.0] * 5 + [0.0] * 5), *made.scored_samples("large", [1.0] * 10, 0.01)]
     store = made.results(
         tmp_path / "r",
         {"small": made.SMALL, "helped": made.HELPED, "large": made.LARGE},
-        [*samples, *made.helped(*TEN)],
+        [*samples, *made.helped_samples(*TEN)],
     )
     [row] = [row for row in summary_of(store).settings if row.name == "helped"]
     assert row.usd_per_rescued == pytest.approx(4 * 0.01 / 2)

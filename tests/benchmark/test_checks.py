@@ -51,14 +51,14 @@ def test_a_grid_takes_models_too(tmp_path: Path) -> None:
 def test_tasks_are_drawn_with_a_seed_and_a_larger_draw_holds_the_smaller(tmp_path: Path) -> None:
     rows(tmp_path / "sums.jsonl", ({"id": str(n), "prompt": "2 + 2?", "reference": "4"} for n in range(100)))
 
-    def drawn(**dataset: Any) -> list[str]:
+    def task_ids(**dataset: Any) -> list[str]:
         written = suite(tmp_path, FOUR, datasets=[{"path": "sums.jsonl", **dataset}])
         return [task.id for task in load(written, base=tmp_path).tasks]
 
-    assert drawn(limit=3) == ["0", "1", "2"]
-    assert drawn(limit=10, seed=1) == drawn(limit=10, seed=1) != drawn(limit=10, seed=2)
-    assert set(drawn(limit=10, seed=1)) < set(drawn(limit=20, seed=1))
-    assert drawn(limit=20, seed=1) == sorted(drawn(limit=20, seed=1), key=int)
+    assert task_ids(limit=3) == ["0", "1", "2"]
+    assert task_ids(limit=10, seed=1) == task_ids(limit=10, seed=1) != task_ids(limit=10, seed=2)
+    assert set(task_ids(limit=10, seed=1)) < set(task_ids(limit=20, seed=1))
+    assert task_ids(limit=20, seed=1) == sorted(task_ids(limit=20, seed=1), key=int)
 
 
 def test_tasks_of_several_datasets_are_told_apart(tmp_path: Path) -> None:

@@ -12,13 +12,13 @@ from ai_battle.benchmark.compare import compare, compare_settings
 from ai_battle.cli import main
 from ai_battle.core.errors import ConfigError, JournalError
 
-from .results import LARGE, SMALL, results, scored
+from .results import LARGE, SMALL, results, scored_samples
 
 GOOD, POOR = [1.0] * 70 + [0.0] * 30, [1.0] * 40 + [0.0] * 60
 
 
 def folder(path: Path, **settings: Sequence[float]) -> Path:
-    samples = [sample for name, values in settings.items() for sample in scored(name, values)]
+    samples = [sample for name, values in settings.items() for sample in scored_samples(name, values)]
     results(path, {name: SMALL if name == "small" else LARGE for name in settings}, samples).close()
     return path
 

@@ -7,7 +7,7 @@ import pytest
 from ai_battle.benchmark.concurrency import ConcurrencyLimit
 
 
-async def entered(lane: ConcurrencyLimit, number: int) -> list[int]:
+async def enter(lane: ConcurrencyLimit, number: int) -> list[int]:
     """The numbers of that many calls that are under way."""
     return [await lane.enter() for _ in range(number)]
 
@@ -30,7 +30,7 @@ async def test_no_more_run_than_the_lane_is_wide() -> None:
 
 async def test_a_lane_is_halved_once_for_calls_that_were_under_way_together() -> None:
     lane = ConcurrencyLimit(16)
-    for number in await entered(lane, 10):
+    for number in await enter(lane, 10):
         lane.slow_down(number)
     assert lane.width == 8
 

@@ -32,7 +32,7 @@ def nursery() -> Iterator[Nursery]:
     opened.close()
 
 
-def written(folder: Path, url: str) -> Path:
+def write_suite(folder: Path, url: str) -> Path:
     rows(folder / "tasks.jsonl", ({"id": str(n), "prompt": f"Number {n}?", "reference": "4"} for n in range(TASKS)))
     suite = {
         "benchmark": {
@@ -47,14 +47,14 @@ def written(folder: Path, url: str) -> Path:
     return folder / "suite.yaml"
 
 
-def told(folder: Path) -> int:
+def reported_count(folder: Path) -> int:
     """The most samples that were said to be finished."""
     path = folder.with_name(f"{folder.name}.{TOLD}")
     words = path.read_text().split() if path.exists() else []  # none where it is killed before its first word
     return int(words[-1]) if words else 0
 
 
-def finished(folder: Path) -> set[SampleKey]:
+def finished_keys(folder: Path) -> set[SampleKey]:
     try:
         store = Store.open(folder)
     except JournalError:
@@ -77,7 +77,7 @@ def test_a_benchmark_that_is_killed_and_resumed_gives_the_same_table(
     dice = random.Random(points)
     with FakeProviders.in_thread(keep=100_000) as fakes:
         fakes.ollama.always(lambda body: reply(f"It is {len(body['messages'][-1]['content']) % 5}.", delay=0.02))
-        suite = written(tmp_path, fakes.ollama.url)
+        suite = write_suite(tmp_path, fakes.ollama.url)
         whole = tmp_path / "whole"
         begun = time.monotonic()
         assert nursery.play("begin", whole, suite) == 0
@@ -85,8 +85,8 @@ def test_a_benchmark_that_is_killed_and_resumed_gives_the_same_table(
         for point in range(points):
             folder = tmp_path / f"killed-{point}"
             nursery.play("begin", folder, suite, dice.uniform(0, longest))
-            kept = finished(folder)
-            assert len(kept) >= told(folder)
+            kept = finished_keys(folder)
+            assert len(kept) >= reported_count(folder)
             if not (folder / "suite.yaml").exists():
                 continue  # killed before anything was begun
             fakes.ollama.requests.clear()

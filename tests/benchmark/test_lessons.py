@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ai_battle.evidence.store import NAME
 
-from .suites import played, rows, suite
+from .suites import play_suite, rows, suite
 
 SMALL = {
     "type": "scripted/student",
@@ -24,7 +24,7 @@ def test_a_setting_with_lessons_needs_less_help_for_as_many_right_answers(tmp_pa
         {"name": "taught", **PAIR, "lessons": {"from": "runs", "seed": 1}},
         concurrency=1,
     )
-    _, samples = played(tmp_path, written)
+    _, samples = play_suite(tmp_path, written)
 
     of = {name: [sample for key, sample in samples.items() if key.setting == name] for name in ("pair", "taught")}
     assert [sum(sample.score.value or 0 for sample in some) for some in of.values()] == [20, 20]

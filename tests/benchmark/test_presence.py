@@ -38,7 +38,7 @@ def lister(status: int, body: Mapping[str, Any]) -> Iterator[str]:
         server.shutdown()
 
 
-async def asked(folder: Path, model: str, scorers: Sequence[Any] = ("numeric",), **provider: str) -> None:
+async def ask(folder: Path, model: str, scorers: Sequence[Any] = ("numeric",), **provider: str) -> None:
     section = {"ollama" if model.startswith("ollama") else "openai": {"api_key": "a-key-of-nobody", **provider}}
     settings = ({"name": "knows", "model": KNOWS}, {"name": "x", "model": model})
     written = suite(folder, *settings, scorers=list(scorers), providers=section)
@@ -48,7 +48,7 @@ async def asked(folder: Path, model: str, scorers: Sequence[Any] = ("numeric",),
 async def test_a_key_that_is_refused_ends_a_suite(tmp_path: Path) -> None:
     wrong = pytest.raises(ConfigError, match=r"settings\[1\]\.model: .*Incorrect API key")
     with lister(401, {"error": {"message": "Incorrect API key provided."}}) as url, wrong:
-        await asked(tmp_path, "openai/gpt-4o", base_url=url)
+        await ask(tmp_path, "openai/gpt-4o", base_url=url)
 
 
 @pytest.mark.parametrize(
@@ -66,15 +66,15 @@ async def test_a_server_of_ones_own_is_believed_where_it_does_not_tell(
     tmp_path: Path, status: int, body: Mapping[str, Any]
 ) -> None:
     with lister(status, body) as url:
-        await asked(tmp_path, "openai/gpt-4o", base_url=url)
+        await ask(tmp_path, "openai/gpt-4o", base_url=url)
 
 
 async def test_a_model_of_ollama_goes_by_its_spellings(tmp_path: Path) -> None:
     with FakeProviders.in_thread() as fakes:
-        await asked(tmp_path, "ollama-gemma3-1b", base_url=fakes.ollama.url)
-        await asked(tmp_path, "ollama/phi4", base_url=fakes.ollama.url)
+        await ask(tmp_path, "ollama-gemma3-1b", base_url=fakes.ollama.url)
+        await ask(tmp_path, "ollama/phi4", base_url=fakes.ollama.url)
         with pytest.raises(ConfigError, match=r"settings\[1\].model: ollama has no model 'phi9'"):
-            await asked(tmp_path, "ollama/phi9", base_url=fakes.ollama.url)
+            await ask(tmp_path, "ollama/phi9", base_url=fakes.ollama.url)
         judge = {"name": "judge", "model": "ollama/judge9"}
         with pytest.raises(ConfigError, match=r"benchmark\.scorers: ollama has no model 'judge9'"):
-            await asked(tmp_path, "ollama/phi4", [judge], base_url=fakes.ollama.url)
+            await ask(tmp_path, "ollama/phi4", [judge], base_url=fakes.ollama.url)

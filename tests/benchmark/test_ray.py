@@ -17,7 +17,7 @@ from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, reply
 from tests.clusters import HAS_RAY, needs_ray, processes, wait_for_process
 
-from .suites import ALWAYS_4, KNOWS, played, suite
+from .suites import ALWAYS_4, KNOWS, play_suite, suite
 
 DEADLY = """
 import os
@@ -51,7 +51,7 @@ def test_both_executors_give_the_same_table(tmp_path: Path) -> None:
     for executor in ("local", "ray"):
         folder = tmp_path / executor
         folder.mkdir()
-        _, samples = played(folder, suite(folder, *SETTINGS, executor=executor))
+        _, samples = play_suite(folder, suite(folder, *SETTINGS, executor=executor))
         tables.append([(key, sample.answer, sample.score, sample.usage) for key, sample in samples.items()])
     assert tables[0] == tables[1]
     assert len(tables[0]) == 8
@@ -70,7 +70,7 @@ def test_a_lost_worker_or_node_costs_only_what_it_was_playing(tmp_path: Path, lo
             os.kill(killed[0], signal.SIGKILL)
 
     written = suite(tmp_path, SLOW, executor="ray", concurrency=2, repeats=3)
-    ended, samples = played(tmp_path, written, RunOptions(kill, tell=told.append))
+    ended, samples = play_suite(tmp_path, written, RunOptions(kill, tell=told.append))
     assert killed
     assert (ended.status, ended.progress.failed, len(samples)) == ("done", 0, 12)
     assert [words for words in told if not words.startswith("A process or a node of Ray was lost")] == []
@@ -97,7 +97,7 @@ def test_a_sample_that_ends_its_process_each_time_fails_alone(tmp_path: Path) ->
     scorer = tmp_path / "deadly.py"
     scorer.write_text(DEADLY)
     written = suite(tmp_path, SETTINGS[1], executor="ray", scorers=[str(scorer)])
-    _, samples = played(tmp_path, written, loading=LoadOptions(trust=True))
+    _, samples = play_suite(tmp_path, written, loading=LoadOptions(trust=True))
     errors = {key.task: sample.error for key, sample in samples.items()}
     died = "; ".join(["its process was lost"] * 4)
     assert errors == {"s1": "", "s2": "", "s3": f"It was lost 4 times where it was played: {died}.", "s4": ""}
@@ -106,7 +106,7 @@ def test_a_sample_that_ends_its_process_each_time_fails_alone(tmp_path: Path) ->
 @needs_ray
 def test_an_address_where_nothing_answers_ends_it_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"^No Ray cluster answers at 127\.0\.0\.1:1: .*HOST:PORT"):
-        played(tmp_path, suite(tmp_path, *SETTINGS, executor="ray"), RunOptions(address="127.0.0.1:1"))
+        play_suite(tmp_path, suite(tmp_path, *SETTINGS, executor="ray"), RunOptions(address="127.0.0.1:1"))
 
 
 @needs_ray
@@ -120,7 +120,7 @@ def test_samples_elsewhere_keep_to_the_limit_of_all(tmp_path: Path, monkeypatch:
         model = {"type": "openai/gpt-4o", "parameters": {"max_tokens": 1_000}}
         limits = {"cost_usd": 0.55}
         written = suite(tmp_path, {"name": "dear", "model": model}, executor="ray", repeats=5, limits=limits, **price)
-        ended, samples = played(tmp_path, written)
+        ended, samples = play_suite(tmp_path, written)
         asked = len(fakes.openai.questions)
     assert (ended.status, asked) == ("limit", 5)
     assert sum(sample.spent_usd for sample in samples.values()) == pytest.approx(0.5)
@@ -138,10 +138,10 @@ def test_results_without_a_cluster_can_be_gone_on_with(tmp_path: Path, capsys: p
 
 def test_the_local_executor_has_no_address(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="local has no option 'address'"):
-        played(tmp_path, suite(tmp_path, *SETTINGS), RunOptions(address="127.0.0.1:1"))
+        play_suite(tmp_path, suite(tmp_path, *SETTINGS), RunOptions(address="127.0.0.1:1"))
 
 
 @pytest.mark.skipif(HAS_RAY, reason="Ray is here")
 def test_without_ray_it_is_said_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"ray is not installed; it comes with: pip install 'ai-battle\[ray\]'"):
-        played(tmp_path, suite(tmp_path, *SETTINGS, executor="ray"))
+        play_suite(tmp_path, suite(tmp_path, *SETTINGS, executor="ray"))

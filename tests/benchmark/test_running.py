@@ -15,7 +15,7 @@ from ai_battle.benchmark.store import Store
 from ai_battle.cli.bench import discuss
 from ai_battle.testing import FakeProviders, fault, reply
 
-from .suites import ALWAYS_4, KNOWS, SUMS, played, rows, suite
+from .suites import ALWAYS_4, KNOWS, SUMS, play_suite, rows, suite
 
 ANSWERS: Mapping[str, Callable[[int], str]] = {
     "four": lambda number: "I think it is 4.",
@@ -30,7 +30,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_setting_answers_every_task_as_often_as_is_said(tmp_path: Path) -> None:
     settings = ({"name": "knows", "model": KNOWS}, {"name": "four", "model": ALWAYS_4})
-    ended, samples = played(tmp_path, suite(tmp_path, *settings, repeats=3))
+    ended, samples = play_suite(tmp_path, suite(tmp_path, *settings, repeats=3))
 
     assert (ended.status, ended.progress.finished, ended.progress.total) == ("done", 24, 24)
     assert samples.keys() == {SampleKey(s, t["id"], n) for s in ("knows", "four") for t in SUMS for n in range(3)}
@@ -40,7 +40,7 @@ def test_every_setting_answers_every_task_as_often_as_is_said(tmp_path: Path) ->
 
 def test_models_are_new_for_each_sample(tmp_path: Path) -> None:
     """A script of one entry would be used up by the second sample."""
-    _, samples = played(tmp_path, suite(tmp_path, {"name": "four", "model": ALWAYS_4}))
+    _, samples = play_suite(tmp_path, suite(tmp_path, {"name": "four", "model": ALWAYS_4}))
 
     assert [sample.error for sample in samples.values()] == [""] * 4
 
@@ -51,7 +51,7 @@ def test_a_failed_call_is_no_wrong_answer_and_can_be_played_again(tmp_path: Path
         fakes.openai.always("It is 4.")
         providers = {"openai": {"base_url": f"{fakes.openai.url}/v1", "api_key": "${OPENAI_API_KEY}"}}
         written = suite(tmp_path, {"name": "gpt", "model": "gpt-4o"}, providers=providers, concurrency=1)
-        ended, samples = played(tmp_path, written)
+        ended, samples = play_suite(tmp_path, written)
         assert ended.progress.failed == 2
         assert [sample.score.value for sample in samples.values() if sample.error] == [None, None]
 
@@ -65,7 +65,7 @@ def test_a_failed_call_is_no_wrong_answer_and_can_be_played_again(tmp_path: Path
 
 def test_an_answer_that_nobody_can_read_is_unscored(tmp_path: Path) -> None:
     lost = {"type": "scripted", "script": ["I would rather not say."]}
-    _, samples = played(tmp_path, suite(tmp_path, {"name": "lost", "model": lost}))
+    _, samples = play_suite(tmp_path, suite(tmp_path, {"name": "lost", "model": lost}))
 
     assert {(sample.score.value, sample.error) for sample in samples.values()} == {(None, "")}
     assert samples[SampleKey("lost", "s1", 0)].score.why == "no number in the answer"
@@ -75,7 +75,7 @@ def test_help_is_noted_with_both_answers_and_their_scores(tmp_path: Path) -> Non
     lost = {"type": "scripted/small", "script": [""], "loop": True}
     setting = {"name": "helped", "model": {**lost, "script": ["1 + 1 = 5, so the answer is"]}, "secondary": KNOWS}
     written = suite(tmp_path, {**setting, "strategy": "takeover", "threshold": 1.0, "max_retries": 1})
-    _, samples = played(tmp_path, written)
+    _, samples = play_suite(tmp_path, written)
 
     sample = samples[SampleKey("helped", "s3", 0)]
     assert (sample.helped, sample.answer, sample.score.value) == (True, "It is 6.", 1.0)
@@ -94,7 +94,7 @@ def test_what_two_settings_ask_alike_is_asked_once(tmp_path: Path) -> None:
         providers = {"openai": {"base_url": f"{fakes.openai.url}/v1", "api_key": "${OPENAI_API_KEY}"}}
         same = [{"name": name, "model": "gpt-4o"} for name in ("a", "b", "c")]
         other = {"name": "warm", "model": {"type": "gpt-4o", "parameters": {"temperature": 0.5}}}
-        _, samples = played(tmp_path, suite(tmp_path, *same, other, providers=providers))
+        _, samples = play_suite(tmp_path, suite(tmp_path, *same, other, providers=providers))
         assert fakes.openai.count == 2 * len(SUMS)
         paid = [sample.spent_usd for sample in samples.values() if sample.key.task == "s1"]
         assert sum(cost > 0 for cost in paid) == 2
@@ -104,7 +104,7 @@ def test_what_two_settings_ask_alike_is_asked_once(tmp_path: Path) -> None:
 
         again = tmp_path / "again"
         again.mkdir()
-        played(again, suite(again, *same, providers=providers, repeats=2))
+        play_suite(again, suite(again, *same, providers=providers, repeats=2))
         assert fakes.openai.count == 2 * len(SUMS) + 3 * 2 * len(SUMS)
 
 
@@ -118,7 +118,7 @@ def test_a_limit_of_dollars_holds(tmp_path: Path) -> None:
         rows(tmp_path / "sums.jsonl", [{"id": str(n), "prompt": f"{n} + 2?", "reference": "4"} for n in range(40)])
         sums = suite(tmp_path, {"name": "gpt", "model": model}, providers=providers, prices=prices)
         sums["benchmark"]["limits"] = {"cost_usd": 5}
-        ended, samples = played(tmp_path, sums)
+        ended, samples = play_suite(tmp_path, sums)
 
         assert ended.status == "limit"
         assert "the limit of $5" in ended.reason
@@ -132,7 +132,7 @@ def test_a_limit_of_dollars_holds(tmp_path: Path) -> None:
 
 def test_a_limit_of_seconds_ends_a_run_after_what_runs(tmp_path: Path) -> None:
     slow = {"type": "scripted", "script": [{"say": "4", "delay": 0.1}]}
-    ended, samples = played(
+    ended, samples = play_suite(
         tmp_path, suite(tmp_path, {"name": "slow", "model": slow}, limits={"seconds": 0.15}, concurrency=1)
     )
 
@@ -151,7 +151,7 @@ def test_a_provider_that_is_asked_too_often_gets_fewer_calls_at_once(tmp_path: P
     with FakeProviders.in_thread() as fakes:
         fakes.openai.always(answer)
         providers = {"openai": {"base_url": f"{fakes.openai.url}/v1", "api_key": "${OPENAI_API_KEY}"}}
-        ended, samples = played(tmp_path, suite(tmp_path, {"name": "gpt", "model": "gpt-4o"}, providers=providers))
+        ended, samples = play_suite(tmp_path, suite(tmp_path, {"name": "gpt", "model": "gpt-4o"}, providers=providers))
     assert ended.progress.failed == 0
     assert len(samples) == 4
 
@@ -164,7 +164,7 @@ def test_progress_counts_what_is_on_the_disk(tmp_path: Path) -> None:
         heard.append((progress.finished, len(store.finished_keys())))
         store.close()
 
-    played(tmp_path, suite(tmp_path, {"name": "knows", "model": KNOWS}, repeats=5), RunOptions(hear))
+    play_suite(tmp_path, suite(tmp_path, {"name": "knows", "model": KNOWS}, repeats=5), RunOptions(hear))
 
     assert heard[-1] == (20, 20)
     assert all(told <= there for told, there in heard)
@@ -202,7 +202,7 @@ def test_a_whole_discussion_answers_a_task(tmp_path: Path) -> None:
     )
     rows(tmp_path / "sums.jsonl", [{"id": "a", "prompt": "What is ${HOME}: 2 + 2?", "reference": "4"}])
     written = suite(tmp_path, {"name": "talk", "discussion": "talk.yaml"})
-    _, samples = played(tmp_path, written, RunOptions(discuss=discuss))
+    _, samples = play_suite(tmp_path, written, RunOptions(discuss=discuss))
 
     sample = samples[SampleKey("talk", "a", 0)]
     assert (sample.error, sample.answer, sample.score.value) == ("", "It is 4.", 1.0)
@@ -227,7 +227,7 @@ def test_peers_that_agree_are_no_help(tmp_path: Path) -> None:
             "settings": [council("agreed", "#### 4", "#### 4"), council("divided", "#### 5", "#### 6")],
         }
     }
-    _, samples = played(tmp_path, written)
+    _, samples = play_suite(tmp_path, written)
 
     assert {key.setting: sample.helped for key, sample in samples.items()} == {"agreed": False, "divided": True}
 
@@ -255,7 +255,7 @@ def test_recorded_answers_run_through_the_same_runner(tmp_path: Path) -> None:
         },
         "prices": {"recorded/large": {"input": 10, "output": 30}, "recorded/small": {"input": 1, "output": 1}},
     }
-    ended, samples = played(tmp_path, written)
+    ended, samples = play_suite(tmp_path, written)
 
     assert ended.status == "done", "what is recorded costs nothing, whatever the limit"
     quality = {
@@ -273,7 +273,7 @@ def test_recorded_answers_run_through_the_same_runner(tmp_path: Path) -> None:
 @pytest.mark.parametrize("concurrency", [1, 7])
 def test_the_same_suite_gives_the_same_samples_however_many_run_at_once(tmp_path: Path, concurrency: int) -> None:
     settings = ({"name": "knows", "model": KNOWS}, {"name": "four", "model": ALWAYS_4})
-    _, samples = played(tmp_path, suite(tmp_path, *settings, concurrency=concurrency))
+    _, samples = play_suite(tmp_path, suite(tmp_path, *settings, concurrency=concurrency))
 
     assert [(key, sample.answer, sample.score.value) for key, sample in samples.items()] == [
         (SampleKey(name, f"s{n}", 0), answer(n), float(name == "knows" or n == 2))
@@ -286,7 +286,7 @@ def test_a_calibration_is_found_beside_the_suite(tmp_path: Path) -> None:
     (tmp_path / "own.json").write_text('{"cut": 9.0}')
     never = {"name": "never", "model": ALWAYS_4, "secondary": KNOWS, "strategy": "takeover", "calibration": "own.json"}
 
-    _, samples = played(tmp_path, suite(tmp_path, never))
+    _, samples = play_suite(tmp_path, suite(tmp_path, never))
 
     assert len(samples) == len(SUMS)
     assert not any(sample.helped for sample in samples.values())

@@ -41,12 +41,12 @@ def tasks(name: str) -> list[Task]:
     return list(jsonl.create().read(DATA / f"{name}.jsonl"))
 
 
-def computed(node: ast.expr) -> Fraction:
+def compute(node: ast.expr) -> Fraction:
     match node:
         case ast.Constant(value=value):
             return Fraction(str(value))
         case ast.BinOp(left=left, op=op, right=right):
-            return Fraction(OPERATORS[type(op)](computed(left), computed(right)))
+            return Fraction(OPERATORS[type(op)](compute(left), compute(right)))
     raise ValueError(ast.dump(node))
 
 
@@ -60,7 +60,7 @@ def test_a_dataset_has_30_to_60_tasks_of_their_own(name: str) -> None:
 
 async def test_the_references_of_the_sums_are_what_their_expressions_come_to() -> None:
     for task in tasks("arithmetic"):
-        right = computed(ast.parse(task.extra["expression"], mode="eval").body)
+        right = compute(ast.parse(task.extra["expression"], mode="eval").body)
         assert Fraction(task.reference) == right, task.id
         assert (await numeric.create().score(task, ScoredAnswer(f"So it is {float(right):g}."))).value == 1, task.id
 

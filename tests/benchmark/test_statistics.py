@@ -43,7 +43,7 @@ def statsmodels() -> Any:
     return pytest.importorskip("statsmodels.stats.multitest", reason="statsmodels is not installed")
 
 
-def drawn(seed: int, count: int, grid: int = 0) -> list[float]:
+def draw_values(seed: int, count: int, grid: int = 0) -> list[float]:
     dice = random.Random(seed)
     return [round(dice.random() * grid) / grid if grid else dice.gauss(0.3, 1) for _ in range(count)]
 
@@ -59,7 +59,7 @@ def test_wilson_is_that_of_scipy(scipy: Any, successes: int, count: int) -> None
 def test_bca_is_that_of_scipy_on_the_same_draws(scipy: Any, count: int, level: float) -> None:
     import numpy as np
 
-    values = [math.exp(value) for value in drawn(count, count)]
+    values = [math.exp(value) for value in draw_values(count, count)]
     draws = sorted(drawn_means(tuple(values)))
     of_theirs = scipy.bootstrap((values,), np.mean, n_resamples=10, rng=1)
     of_theirs.bootstrap_distribution = np.array(draws)
@@ -77,7 +77,7 @@ def test_students_t_is_that_of_scipy(scipy: Any, freedom: int) -> None:
 @pytest.mark.parametrize("share", [0.5, 0.95])
 @pytest.mark.parametrize("count", [4, 20, 101])
 def test_intervals_of_quantiles_are_those_of_scipy(scipy: Any, count: int, share: float) -> None:
-    values = sorted(drawn(count, count))
+    values = sorted(draw_values(count, count))
     theirs = scipy.quantile_test(values, p=share).confidence_interval()
     for mine, their in zip(quantile_interval(values, share), theirs, strict=True):
         assert (math.isnan(their) and mine is None) or mine == pytest.approx(their, abs=EXACT)
@@ -94,7 +94,7 @@ def test_mcnemar_is_the_exact_binomial_test_of_scipy(scipy: Any, gained: int, lo
 def test_sign_flips_are_the_paired_permutation_test_of_scipy(scipy: Any, count: int, grid: int) -> None:
     import numpy as np
 
-    a, b = drawn(1, count, grid), drawn(2, count, grid)
+    a, b = draw_values(1, count, grid), draw_values(2, count, grid)
     theirs = scipy.permutation_test(
         (np.array(b), np.array(a)),
         lambda x, y: float(np.mean(x - y)),
@@ -125,7 +125,11 @@ def test_sign_flips_of_right_and_wrong_are_mcnemar() -> None:
 @pytest.mark.parametrize("grid", [1, 2, 3, 10])
 def test_flips_that_are_counted_are_those_that_are_tried_one_by_one(grid: int) -> None:
     """Of more than a dozen differences all flips are counted at once."""
-    off = [each for each in (b - a for a, b in zip(drawn(1, 40, grid), drawn(2, 40, grid), strict=True)) if each][:14]
+    off = [
+        each
+        for each in (b - a for a, b in zip(draw_values(1, 40, grid), draw_values(2, 40, grid), strict=True))
+        if each
+    ][:14]
     sums = [sum(map(mul, signs, off)) for signs in product((1, -1), repeat=len(off))]
     as_far = sum(abs(total) >= abs(sum(off)) - EXACT for total in sums) / len(sums)
     assert sign_flips(off) == pytest.approx(as_far, abs=EXACT)
@@ -134,7 +138,7 @@ def test_flips_that_are_counted_are_those_that_are_tried_one_by_one(grid: int) -
 def test_differences_on_no_grid_are_rounded_and_the_test_is_hardly_changed(scipy: Any) -> None:
     import numpy as np
 
-    off = drawn(5, 40)
+    off = draw_values(5, 40)
     theirs = scipy.permutation_test(
         (np.array(off),), np.mean, permutation_type="samples", n_resamples=100_000, vectorized=True, rng=1
     )
@@ -157,7 +161,7 @@ def test_an_interval_of_a_rate_is_never_a_point_and_never_beyond_0_and_1() -> No
 
 
 def test_few_values_have_a_wider_interval_than_the_bootstrap_alone_gives() -> None:
-    values = drawn(7, 10)
+    values = draw_values(7, 10)
     assert mean_interval(values).width > bca(values, sorted(drawn_means(tuple(values)))).width
     assert wider_level(0.95, 10) == pytest.approx(0.9829, abs=1e-3)
     assert wider_level(0.95, 1000) == pytest.approx(0.95, abs=1e-3)
@@ -165,7 +169,7 @@ def test_few_values_have_a_wider_interval_than_the_bootstrap_alone_gives() -> No
 
 def test_many_values_have_the_interval_of_the_normal_distribution() -> None:
     """Which is that of the bootstrap to a fiftieth of its width."""
-    values = drawn(8, 1_001)
+    values = draw_values(8, 1_001)
     normal, drawn_ = mean_interval(values), bca(values, sorted(drawn_means(tuple(values))))
     assert normal == pytest.approx(drawn_, abs=normal.width / 25)
 
@@ -250,10 +254,10 @@ def _suite(dice: random.Random, count: int, repeats: int) -> tuple[dict[str, flo
     """The tasks' means of one simulated benchmark, and the true mean over all tasks there could be."""
     hard = dice.uniform(0.8, 3)
     chances = [dice.betavariate(hard, 1.5) for _ in range(count)]
-    return _answered(dice, chances, repeats), hard / (hard + 1.5)
+    return _answers(dice, chances, repeats), hard / (hard + 1.5)
 
 
-def _answered(dice: random.Random, chances: list[float], repeats: int) -> dict[str, float]:
+def _answers(dice: random.Random, chances: list[float], repeats: int) -> dict[str, float]:
     return _by_task([fmean([float(dice.random() < chance) for _ in range(repeats)]) for chance in chances])
 
 
@@ -267,12 +271,12 @@ def _coverage(suites: int, count: int, repeats: int) -> float:
 
 
 def _differences(suites: int, count: int, repeats: int) -> tuple[float, float]:
-    """How often the interval of a difference holds the true one, which is 0, and how often there is a false alarm."""
+    """Returns how often the interval of a difference holds the true one, which is 0, and the share of false alarms."""
     dice, held, alarms = random.Random(12), 0, 0
     for _ in range(suites):
         hard = dice.uniform(0.8, 3)
         chances = [dice.betavariate(hard, 1.5) for _ in range(count)]
-        a, b = (_answered(dice, chances, repeats) for _ in range(2))
+        a, b = (_answers(dice, chances, repeats) for _ in range(2))
         [found] = compare_pairs([(("a", "b"), a, b)])
         held += found.found.interval.low <= 0 <= found.found.interval.high
         alarms += found.verdict in ("better", "worse")

@@ -16,7 +16,7 @@ from ai_battle.benchmark.tasks import Recording, Task
 from ai_battle.cli import main
 from ai_battle.reporting.benchmark_report import write_benchmark_reports
 
-from .results import HELPED, LARGE, SMALL, helped, results, scored
+from .results import HELPED, LARGE, SMALL, helped_samples, results, scored_samples
 
 GOOD, POOR = [1.0] * 30 + [0.0] * 10, [1.0] * 20 + [0.0] * 20
 
@@ -34,21 +34,21 @@ def row(found: BenchmarkSummary, name: str) -> SettingRow:
 
 
 def test_a_rate_of_right_answers_has_wilsons_interval(tmp_path: Path) -> None:
-    found = row(summary(tmp_path, {"small": SMALL}, scored("small", GOOD)), "small")
+    found = row(summary(tmp_path, {"small": SMALL}, scored_samples("small", GOOD)), "small")
     assert (found.n, found.quality) == (40, 0.75)
     assert (found.low, found.high) == wilson(30, 40)
 
 
 def test_repeats_of_a_task_are_one_value(tmp_path: Path) -> None:
     """Forty samples of ten tasks are ten values, so the interval is as wide as that of ten."""
-    samples = [replace(each, repeat=n) for n in range(4) for each in scored("small", [1.0] * 6 + [0.0] * 4)]
+    samples = [replace(each, repeat=n) for n in range(4) for each in scored_samples("small", [1.0] * 6 + [0.0] * 4)]
     found = row(summary(tmp_path, {"small": SMALL}, samples), "small")
     assert (found.n, found.samples, found.quality) == (10, 40, 0.6)
     assert (found.low, found.high) == wilson(6, 10)
 
 
 def test_what_no_scorer_could_read_is_wrong_and_what_failed_is_left_out(tmp_path: Path) -> None:
-    samples = scored("small", [1.0, 0.0, None, 1.0])
+    samples = scored_samples("small", [1.0, 0.0, None, 1.0])
     samples.append(Sample("small", "t4", error="RateLimited: later"))
     samples.append(Sample("small", "t5", score=AnswerScore(None, "the judge gave no grade", scorer_failed=True)))
     found = summary(tmp_path, {"small": SMALL}, samples)
@@ -66,7 +66,7 @@ def test_what_no_scorer_could_read_is_wrong_and_what_failed_is_left_out(tmp_path
 
 
 def test_a_suite_may_leave_out_what_no_scorer_could_read(tmp_path: Path) -> None:
-    store = results(tmp_path / "results", {"small": SMALL}, scored("small", [1.0, 0.0, None, 1.0]))
+    store = results(tmp_path / "results", {"small": SMALL}, scored_samples("small", [1.0, 0.0, None, 1.0]))
     store.set_fact("unscored", "exclude")
     found = summary_of(store)
     store.close()
@@ -80,7 +80,10 @@ def test_a_suite_may_leave_out_what_no_scorer_could_read(tmp_path: Path) -> None
 
 def test_a_model_that_gives_up_on_what_it_does_not_know_wins_nothing(tmp_path: Path) -> None:
     """One is right on 10 of 100 and says nothing to the others, one is right on 95 of 100."""
-    samples = [*scored("mute", [1.0] * 10 + [None] * 90, 0.001), *scored("good", [1.0] * 95 + [0.0] * 5, 0.01)]
+    samples = [
+        *scored_samples("mute", [1.0] * 10 + [None] * 90, 0.001),
+        *scored_samples("good", [1.0] * 95 + [0.0] * 5, 0.01),
+    ]
     for unscored in ("wrong", "exclude"):
         store = results(tmp_path / unscored, {"mute": SMALL, "good": LARGE}, samples)
         store.set_fact("unscored", unscored)
@@ -97,7 +100,7 @@ def test_a_model_that_gives_up_on_what_it_does_not_know_wins_nothing(tmp_path: P
 def test_all_settings_are_compared_on_the_same_tasks(tmp_path: Path) -> None:
     """What one of them failed on counts for none of them."""
     hard = [Sample("small", f"t{n}", error="Unreachable: gone") for n in range(30, 40)]
-    samples = [*scored("small", GOOD[:30], 0.001), *hard, *scored("large", GOOD, 0.01)]
+    samples = [*scored_samples("small", GOOD[:30], 0.001), *hard, *scored_samples("large", GOOD, 0.01)]
     found = summary(tmp_path, {"small": SMALL, "large": LARGE}, samples)
     assert [(each.name, each.n, each.quality) for each in found.settings] == [("small", 30, 1.0), ("large", 30, 1.0)]
     assert found.pairs[0].found.count == found.compared == 30
@@ -106,7 +109,12 @@ def test_all_settings_are_compared_on_the_same_tasks(tmp_path: Path) -> None:
 
 def test_a_setting_that_failed_nearly_always_is_compared_with_no_other(tmp_path: Path) -> None:
     broken = [Sample("broken", f"t{n}", error="Unreachable: gone") for n in range(2, 40)]
-    samples = [*scored("broken", [1.0, 1.0], 0.0001), *broken, *scored("small", POOR), *scored("large", GOOD, 0.01)]
+    samples = [
+        *scored_samples("broken", [1.0, 1.0], 0.0001),
+        *broken,
+        *scored_samples("small", POOR),
+        *scored_samples("large", GOOD, 0.01),
+    ]
     found = summary(tmp_path, {"broken": SMALL, "small": SMALL, "large": LARGE}, samples)
     assert [(each.name, each.n) for each in found.settings] == [("broken", 2), ("small", 40), ("large", 40)]
     assert ([each.name for each in found.front], [each.name for each in found.apart]) == (
@@ -120,10 +128,14 @@ def test_a_setting_that_failed_nearly_always_is_compared_with_no_other(tmp_path:
 def test_a_difference_that_chance_makes_beats_nobody(tmp_path: Path) -> None:
     """A model that is right on 29 of 40 tasks and one on 30, at the same price."""
     one, other = [1.0] * 30 + [0.0] * 10, [0.0] + [1.0] * 29 + [0.0] * 10
-    found = summary(tmp_path, {"one": SMALL, "other": LARGE}, [*scored("one", one), *scored("other", other)])
+    found = summary(
+        tmp_path, {"one": SMALL, "other": LARGE}, [*scored_samples("one", one), *scored_samples("other", other)]
+    )
     assert [each.dominated for each in found.settings] == ["", ""]
     dear = summary(
-        tmp_path / "dear", {"one": SMALL, "other": LARGE}, [*scored("one", one), *scored("other", other, 0.01)]
+        tmp_path / "dear",
+        {"one": SMALL, "other": LARGE},
+        [*scored_samples("one", one), *scored_samples("other", other, 0.01)],
     )
     assert row(dear, "other").dominated == "one"
 
@@ -132,7 +144,7 @@ def test_costs_and_times_have_intervals_too(tmp_path: Path) -> None:
     costs = [0.001 * (1 + n % 5) for n in range(40)]
     samples = [
         replace(each, usage=replace(each.usage, cost_usd=cost))
-        for each, cost in zip(scored("small", GOOD), costs, strict=True)
+        for each, cost in zip(scored_samples("small", GOOD), costs, strict=True)
     ]
     found = row(summary(tmp_path, {"small": SMALL}, samples), "small")
     assert found.cost_usd == pytest.approx(sum(costs))
@@ -147,14 +159,18 @@ def test_costs_and_times_have_intervals_too(tmp_path: Path) -> None:
 
 def test_a_setting_that_another_beats_in_both_is_dominated(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"cheap": SMALL, "dear": LARGE, "silly": {"model": "openai/silly"}}
-    samples = [*scored("cheap", POOR, 0.001), *scored("dear", GOOD, 0.01), *scored("silly", POOR, 0.02)]
+    samples = [
+        *scored_samples("cheap", POOR, 0.001),
+        *scored_samples("dear", GOOD, 0.01),
+        *scored_samples("silly", POOR, 0.02),
+    ]
     found = summary(tmp_path, settings, samples)
     assert [each.dominated for each in found.settings] == ["", "", "cheap"]
     assert [each.name for each in found.front] == ["cheap", "dear"]
 
 
 def test_settings_are_compared_by_tokens_where_a_price_is_not_known(tmp_path: Path) -> None:
-    samples = [*scored("small", POOR, None), *scored("large", GOOD, 0.01)]
+    samples = [*scored_samples("small", POOR, None), *scored_samples("large", GOOD, 0.01)]
     found = summary(tmp_path, {"small": SMALL, "large": LARGE}, samples)
     assert found.axis == "tokens"
     assert row(found, "small").cost_per_task is None
@@ -162,7 +178,7 @@ def test_settings_are_compared_by_tokens_where_a_price_is_not_known(tmp_path: Pa
 
 
 def test_each_setting_is_compared_with_each_on_the_same_tasks(tmp_path: Path) -> None:
-    samples = [*scored("small", POOR), *scored("large", GOOD), *scored("same", POOR)]
+    samples = [*scored_samples("small", POOR), *scored_samples("large", GOOD), *scored_samples("same", POOR)]
     found = summary(tmp_path, {"small": SMALL, "large": LARGE, "same": SMALL}, samples)
     verdicts = {(pair.a, pair.b): pair.verdict for pair in found.pairs}
     assert verdicts == {
@@ -175,7 +191,7 @@ def test_each_setting_is_compared_with_each_on_the_same_tasks(tmp_path: Path) ->
 
 def test_what_the_detector_says_is_held_against_what_was_right(tmp_path: Path) -> None:
     """An answer that two settings share counts once."""
-    of_helped = helped("xxxxx.....", "xxxx.xx...", "....xxxx..")
+    of_helped = helped_samples("xxxxx.....", "xxxx.xx...", "....xxxx..")
     twice = [*of_helped, *(replace(each, setting="again") for each in of_helped)]
     found = summary(tmp_path, {"helped": HELPED, "again": HELPED}, twice)
     assert [(each.n, each.said, each.right) for each in found.calibration] == [
@@ -187,7 +203,11 @@ def test_what_the_detector_says_is_held_against_what_was_right(tmp_path: Path) -
 
 def test_other_settings_are_swept_where_both_models_answered(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"small": SMALL, "helped": HELPED, "large": LARGE}
-    samples = [*scored("small", POOR[15:25]), *helped("x" * 10, "x" * 10, "." * 10), *scored("large", GOOD[:10])]
+    samples = [
+        *scored_samples("small", POOR[15:25]),
+        *helped_samples("x" * 10, "x" * 10, "." * 10),
+        *scored_samples("large", GOOD[:10]),
+    ]
     found = summary(tmp_path, settings, samples)
     assert found.sweep_of == "small and large"
     assert {each.policy.strategy for each in found.sweep} == {"takeover", "cascade", "rescue"}
@@ -200,7 +220,7 @@ def test_a_helper_that_was_only_recorded_is_known_from_its_recording(tmp_path: P
         Task(f"t{n}", "Prompt.", recorded={"large": Recording("", 1.0), "small": Recording("", 0.0)}) for n in range(10)
     ]
     described = {"recorded": "small", "secondary": ["recorded/large"], "strategy": "takeover"}
-    samples = helped("xxxxx.....", "xxxx.xx...", "....xxxx..")
+    samples = helped_samples("xxxxx.....", "xxxx.xx...", "....xxxx..")
     store = results(tmp_path / "results", {"helped": described}, samples, tasks)
     found = row(summary_of(store), "helped")
     assert found.order is not None
@@ -209,13 +229,13 @@ def test_a_helper_that_was_only_recorded_is_known_from_its_recording(tmp_path: P
 
 
 def test_an_unfinished_run_says_so(tmp_path: Path) -> None:
-    found = summary(tmp_path, {"small": SMALL, "large": LARGE}, scored("small", [1.0, 0.0, 1.0]))
+    found = summary(tmp_path, {"small": SMALL, "large": LARGE}, scored_samples("small", [1.0, 0.0, 1.0]))
     assert found.notes[-1] == "the run is not finished: 3 samples are missing"
     assert (row(found, "large").quality, row(found, "large").samples) == (None, 0)
 
 
 def test_the_files_hold_what_the_summary_says(tmp_path: Path) -> None:
-    samples = [*scored("small", POOR), *scored("large", [None, *GOOD[1:]], error="")]
+    samples = [*scored_samples("small", POOR), *scored_samples("large", [None, *GOOD[1:]], error="")]
     samples[0] = replace(samples[0], score=AnswerScore(1.0, "=HYPERLINK(1)"), answer="long " * 1000)
     store = results(tmp_path / "results", {"small": SMALL, "large": LARGE}, samples)
     found = write_benchmark_reports(store)
@@ -240,7 +260,11 @@ def test_results_without_a_sample_are_summed_up_too(tmp_path: Path) -> None:
 
 
 def test_results_are_summed_up_again_at_any_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    samples = [*scored("small", POOR, 0.001), *scored("large", GOOD, 0.01), *scored("silly", POOR, 0.02)]
+    samples = [
+        *scored_samples("small", POOR, 0.001),
+        *scored_samples("large", GOOD, 0.01),
+        *scored_samples("silly", POOR, 0.02),
+    ]
     settings: dict[str, Any] = {"small": SMALL, "large": LARGE, "silly": SMALL}
     results(tmp_path / "results", settings, samples).close()
     with pytest.raises(SystemExit) as ended:
@@ -255,7 +279,7 @@ def test_results_are_summed_up_again_at_any_time(tmp_path: Path, capsys: pytest.
 
 
 def test_a_machine_gets_the_whole_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    results(tmp_path / "results", {"small": SMALL}, scored("small", POOR)).close()
+    results(tmp_path / "results", {"small": SMALL}, scored_samples("small", POOR)).close()
     with pytest.raises(SystemExit):
         main(["bench", "report", str(tmp_path / "results"), "--json"])
     said = json.loads(capsys.readouterr().out)

@@ -25,7 +25,7 @@ from ai_battle.benchmark.sweep import (
     sweep,
 )
 
-from .suites import played
+from .suites import play_suite
 
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
 SHIPPED = Path(__file__).parents[2] / "configs/benchmarks/data/gsm8k.mixtral-8x7b.gpt-4-1106.jsonl.gz"
@@ -47,7 +47,7 @@ FOUR = [
 
 
 def baselines(items: Sequence[Replayed]) -> dict[str, Mapping[str, float | None]]:
-    """What other orders of the answers bring than the detector's; the oracle knows which small answers are wrong."""
+    """Sweeps other orders of the answers than the detector's; the oracle knows which small answers are wrong."""
     small, large = [each.small.given.score for each in items], [each.large.given.score for each in items]
     doubts = {
         "random": [0.0 for _ in items],
@@ -131,7 +131,7 @@ def test_what_is_swept_is_what_a_run_comes_to(tmp_path: Path, strategy: Any, thr
         {"name": "large", "recorded": "large"},
     ]
     written = {"benchmark": {"datasets": [{"path": "few.jsonl"}], "settings": settings}, "prices": PRICES}
-    _, samples = played(tmp_path, written)
+    _, samples = play_suite(tmp_path, written)
 
     ran = [sample for key, sample in samples.items() if key.setting == "pair"]
     [found] = sweep(recorded_pairs(create().read(tmp_path / "few.jsonl")), [Policy(strategy, threshold)])

@@ -14,7 +14,7 @@ from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import SettingRow
 from ai_battle.benchmark.summing import summary_of
 
-from .suites import played, rows
+from .suites import play_suite, rows
 
 TASK = json.loads((Path(__file__).parents[2] / "configs/benchmarks/data/tools.jsonl").read_text().splitlines()[3])
 """Send Maria a message."""
@@ -70,7 +70,7 @@ def sample(folder: Path, *small: Any, strategy: str = "advisor", **pair: Any) ->
     model = {"type": "scripted/small", "script": list(small)}
     setting = {"name": "helped", "model": model, "secondary": LARGE, "strategy": strategy, **pair}
     suite = {"datasets": [{"path": "tools.jsonl"}], "scorers": ["tool_calls"], "settings": [setting]}
-    _, found = played(folder, {"benchmark": suite, "prices": PRICES})
+    _, found = play_suite(folder, {"benchmark": suite, "prices": PRICES})
     (only,) = found.values()
     return only
 

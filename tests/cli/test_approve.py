@@ -25,10 +25,10 @@ WITH_ASK = "{registry: [calculator, current_time], approval: {default: deny, ask
 
 @pytest.fixture
 def talk(folder: Path) -> Path:
-    return written(folder, LISTED)
+    return write_config(folder, LISTED)
 
 
-def written(folder: Path, tools: str) -> Path:
+def write_config(folder: Path, tools: str) -> Path:
     path = folder / "talk.yaml"
     path.write_text(TALK.replace("TOOLS", tools))
     return path
@@ -70,7 +70,7 @@ def test_a_word_is_the_default_and_single_tools_can_have_their_own(
 def test_it_goes_before_the_lists_of_the_file_but_not_before_those_of_a_participant(
     ai_battle: Run, folder: Path
 ) -> None:
-    talk = written(folder, WITH_ASK)
+    talk = write_config(folder, WITH_ASK)
     said = "allow,calculator=allow,current_time=allow"
     assert ai_battle("run", talk, "-q", "--out", "run", "--approve", said).code == 0
 
@@ -93,7 +93,7 @@ def test_a_series_keeps_to_it(ai_battle: Run, talk: Path) -> None:
 
 
 def test_it_is_ignored_where_there_are_no_tools(ai_battle: Run, folder: Path) -> None:
-    talk = written(folder, "{enabled: false}")
+    talk = write_config(folder, "{enabled: false}")
     talk.write_text(talk.read_text().replace("{call: {tool: calculator, parameters: {expression: 6 * 7}}}, ", ""))
     talk.write_text(
         talk.read_text().replace("{call: {tool: current_time}}, ", "").replace("{deny: current_time}", "{}")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from ai_battle.cli.live import TICK
-from tests.cli.test_typing import scrolled
-from tests.scenarios.terminal import begun, ended, terminal, wait_for
+from tests.cli.test_typing import scrolled_lines
+from tests.scenarios.terminal import begin, terminal, wait_for, wait_for_end
 
 TALK = """
 discussion:
@@ -29,7 +29,7 @@ RESET = "\x1b[0m"
 CTRL_C, CTRL_D = "\x03", "\x04"
 
 
-def written(folder: Path, calls: str = ONE) -> Path:
+def write_config(folder: Path, calls: str = ONE) -> Path:
     path = folder / "talk.yaml"
     path.write_text(TALK.replace("CALLS", calls))
     return path
@@ -45,7 +45,7 @@ def decisions(folder: Path) -> list[tuple[str, str]]:
 
 def test_a_call_waits_until_it_is_clearly_answered_and_then_runs(tmp_path: Path) -> None:
     """What was typed before the question is no answer to it."""
-    with terminal("run", written(tmp_path), "--out", tmp_path / "run") as you:
+    with terminal("run", write_config(tmp_path), "--out", tmp_path / "run") as you:
         you.press("y\ny\n")
         for number, typed in enumerate(("perhaps\n", "\n", "yes\n"), 1):
             you.read_until(PROMPT, times=number)
@@ -53,7 +53,7 @@ def test_a_call_waits_until_it_is_clearly_answered_and_then_runs(tmp_path: Path)
             you.press(typed)
         assert you.end() == 0
 
-    lines = scrolled(you)
+    lines = scrolled_lines(you)
     asked = lines.index("╭ Ann wants to use calculator")
     assert lines[asked : asked + 3] == [
         "╭ Ann wants to use calculator",
@@ -72,18 +72,18 @@ def test_a_call_waits_until_it_is_clearly_answered_and_then_runs(tmp_path: Path)
     ("typed", "reason"), [("n not today\n", "not today"), (CTRL_D, "the input ended")], ids=["no", "end of input"]
 )
 def test_a_call_that_is_refused_does_not_run_and_the_run_goes_on(tmp_path: Path, typed: str, reason: str) -> None:
-    with terminal("run", written(tmp_path), "--out", tmp_path / "run") as you:
+    with terminal("run", write_config(tmp_path), "--out", tmp_path / "run") as you:
         you.read_until(PROMPT)
         you.press(typed)
         assert you.end() == 0
 
     assert decisions(tmp_path) == [("denied", "person")]
-    assert f'✗ calculator(expression="6 * 7") denied by a person: {reason}' in scrolled(you)
-    assert "Ann is done." in scrolled(you)
+    assert f'✗ calculator(expression="6 * 7") denied by a person: {reason}' in scrolled_lines(you)
+    assert "Ann is done." in scrolled_lines(you)
 
 
 def test_two_calls_at_once_are_asked_about_one_after_the_other(tmp_path: Path) -> None:
-    with terminal("run", written(tmp_path, TWO), "--out", tmp_path / "run", "--quiet") as you:
+    with terminal("run", write_config(tmp_path, TWO), "--out", tmp_path / "run", "--quiet") as you:
         you.read_until(PROMPT)
         assert "6 * 8" not in you.shown
         you.press("n\n")
@@ -94,7 +94,7 @@ def test_two_calls_at_once_are_asked_about_one_after_the_other(tmp_path: Path) -
 
 
 def test_nothing_is_written_over_the_question_though_another_call_runs_meanwhile(tmp_path: Path) -> None:
-    talk = written(tmp_path, f"{{tool: current_time}}, {ONE}")
+    talk = write_config(tmp_path, f"{{tool: current_time}}, {ONE}")
     with terminal("run", talk, "--out", tmp_path / "run", "--approve", "calculator=allow") as you:
         you.read_until(PROMPT)
         shown = len(you.shown)
@@ -106,11 +106,11 @@ def test_nothing_is_written_over_the_question_though_another_call_runs_meanwhile
         you.press("\n")
         assert you.end() == 0
     assert written_meanwhile.removeprefix(RESET) == "n"
-    assert '← {"expression": "6 * 7", "result": 42} (0.0 s)' in scrolled(you)
+    assert '← {"expression": "6 * 7", "result": 42} (0.0 s)' in scrolled_lines(you)
 
 
 def test_ctrl_c_at_the_question_ends_the_run_and_it_can_be_resumed(tmp_path: Path) -> None:
-    with terminal("run", written(tmp_path), "--out", tmp_path / "run") as you:
+    with terminal("run", write_config(tmp_path), "--out", tmp_path / "run") as you:
         you.read_until(PROMPT)
         you.press(CTRL_C)
         assert you.end() == 130
@@ -124,10 +124,10 @@ def test_ctrl_c_at_the_question_ends_the_run_and_it_can_be_resumed(tmp_path: Pat
 
 
 def test_in_a_pipe_to_ask_is_to_deny_and_a_line_in_it_is_no_consent(tmp_path: Path) -> None:
-    process = begun("run", written(tmp_path), "--out", tmp_path / "run", stdin=subprocess.PIPE)
+    process = begin("run", write_config(tmp_path), "--out", tmp_path / "run", stdin=subprocess.PIPE)
     assert process.stdin
     process.stdin.write("y\n")
-    done = ended(process)
+    done = wait_for_end(process)
 
     assert done.code == 0
     assert decisions(tmp_path) == [("denied", "no terminal")]

@@ -25,12 +25,12 @@ ERASED = "\r\x1b[2K"
 SETTINGS = ({"name": "knows", "model": KNOWS}, {"name": "four", "model": ALWAYS_4})
 
 
-def written(folder: Path, **more: object) -> None:
+def write_suite(folder: Path, **more: object) -> None:
     (folder / "suite.yaml").write_text(yaml.safe_dump(suite(folder, *SETTINGS, **more), sort_keys=False))
 
 
 def test_a_run_shows_a_forecast_its_progress_and_a_table(ai_battle: Run, folder: Path) -> None:
-    written(folder)
+    write_suite(folder)
     shown = ai_battle("bench", "run", "suite.yaml", "--out", "out")
 
     assert shown.code == 0
@@ -42,7 +42,7 @@ def test_a_run_shows_a_forecast_its_progress_and_a_table(ai_battle: Run, folder:
 
 
 def test_a_run_as_json_is_one_document(ai_battle: Run, folder: Path) -> None:
-    written(folder)
+    write_suite(folder)
     shown = ai_battle("bench", "run", "suite.yaml", "--out", "out", "--json")
     said = json.loads(shown.out)
 
@@ -51,7 +51,7 @@ def test_a_run_as_json_is_one_document(ai_battle: Run, folder: Path) -> None:
 
 
 def test_a_dry_run_calls_nobody_and_leaves_nothing(ai_battle: Run, folder: Path) -> None:
-    written(folder)
+    write_suite(folder)
     shown = ai_battle("bench", "run", "suite.yaml", "--dry-run", "--json")
 
     assert shown.code == 0
@@ -60,7 +60,7 @@ def test_a_dry_run_calls_nobody_and_leaves_nothing(ai_battle: Run, folder: Path)
 
 
 def test_fewer_tasks_and_changed_keys(ai_battle: Run, folder: Path) -> None:
-    written(folder)
+    write_suite(folder)
     shown = ai_battle(
         "bench", "run", "suite.yaml", "--limit", "1", "--set", "benchmark.repeats=3", "--out", "out", "--json"
     )
@@ -73,7 +73,7 @@ def test_fewer_tasks_and_changed_keys(ai_battle: Run, folder: Path) -> None:
 
 def test_results_are_resumed_by_their_folder_alone(ai_battle: Run, folder: Path) -> None:
     """The suite and the dataset may be gone meanwhile; what is finished stays as it is."""
-    written(folder)
+    write_suite(folder)
     assert ai_battle("bench", "run", "suite.yaml", "--out", "out").code == 0
     (folder / "suite.yaml").unlink()
     (folder / "sums.jsonl").write_text("{}\n")
@@ -84,7 +84,7 @@ def test_results_are_resumed_by_their_folder_alone(ai_battle: Run, folder: Path)
 
 
 def test_a_report_waits_for_nobody_who_still_writes_there(ai_battle: Run, folder: Path) -> None:
-    written(folder)
+    write_suite(folder)
     ai_battle("bench", "run", "suite.yaml", "--out", "results")
     before = (folder / "results" / "report.html").stat().st_mtime_ns
     with lock_directory(folder / "results"):
@@ -97,7 +97,7 @@ def test_a_report_waits_for_nobody_who_still_writes_there(ai_battle: Run, folder
 
 
 def test_a_suite_that_is_wrong_is_misused(ai_battle: Run, folder: Path) -> None:
-    written(folder, scorers=["numerik"])
+    write_suite(folder, scorers=["numerik"])
     shown = ai_battle("bench", "run", "suite.yaml")
 
     assert shown.code == 2
@@ -170,14 +170,14 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(folder: Path) -> No
     (folder / "suite.yaml").write_text(yaml.safe_dump(suite(folder, slow, repeats=50, concurrency=1)))
     command = [sys.executable, "-m", "ai_battle", "bench", "run", "suite.yaml", "--out", "out"]
     with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
-        while not finished(folder / "out"):
+        while not finished_count(folder / "out"):
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         said = process.communicate()[1]
 
     assert process.returncode == 130, said
     assert "Interrupted; go on with: ai-battle bench resume out" in said
-    assert 0 < finished(folder / "out") < len(SUMS) * 50
+    assert 0 < finished_count(folder / "out") < len(SUMS) * 50
 
 
 @pytest.mark.slow
@@ -192,13 +192,13 @@ def test_a_full_disk_ends_a_run_with_the_way_on_and_loses_nothing(ai_battle: Run
 
     assert shown.returncode == 1
     assert "ai-battle bench resume out" in shown.stderr
-    assert finished(folder / "out") < 80
+    assert finished_count(folder / "out") < 80
     assert ai_battle("bench", "resume", "out", "-q").code == 0
-    assert finished(folder / "out") == 80
+    assert finished_count(folder / "out") == 80
 
 
 def test_on_a_terminal_one_line_tells_how_far_it_is(folder: Path) -> None:
-    written(folder, limits={"cost_usd": 1})
+    write_suite(folder, limits={"cost_usd": 1})
     played, _, report = _on_terminal(folder, "run", "suite.yaml", "--out", "out").rpartition("\r\n")
 
     assert played.rpartition(ERASED)[2].startswith("8/8 samples (100 %), 0:00, $0.00 of $1.00 spent")
@@ -206,7 +206,7 @@ def test_on_a_terminal_one_line_tells_how_far_it_is(folder: Path) -> None:
 
 
 def test_on_a_terminal_a_report_tells_each_step_and_leaves_nothing_of_it(ai_battle: Run, folder: Path) -> None:
-    written(folder)
+    write_suite(folder)
     assert ai_battle("bench", "run", "suite.yaml", "--out", "out", "--quiet").err == ""
 
     steps = _on_terminal(folder, "report", "out").split(ERASED)
@@ -223,7 +223,7 @@ def test_on_a_terminal_a_report_tells_each_step_and_leaves_nothing_of_it(ai_batt
 
 
 def _on_terminal(folder: Path, *arguments: str) -> str:
-    """What a terminal gets on stderr."""
+    """Returns what a terminal gets on stderr."""
     main, terminal = pty.openpty()
     command = [sys.executable, "-m", "ai_battle", "bench", *arguments]
     with subprocess.Popen(command, cwd=folder, stderr=terminal, stdout=subprocess.DEVNULL):
@@ -235,7 +235,7 @@ def _on_terminal(folder: Path, *arguments: str) -> str:
     return said.decode()
 
 
-def finished(results: Path) -> int:
+def finished_count(results: Path) -> int:
     if not (results / "suite.yaml").exists():
         return 0
     store = Store.open(results)

@@ -167,7 +167,7 @@ def test_answers_of_peers_are_part_of_what_is_calibrated(data: Any, capsys: pyte
     assert '"agreement": {' in said
 
 
-def promised(data: Any, tmp_path: Path, *options: str) -> Path:
+def write_promise(data: Any, tmp_path: Path, *options: str) -> Path:
     """A calibration on 400 answers, of which the detector sees a third to be wrong, and 2 % more are wrong unseen."""
     rows = [row(n, prompt=f"{PROMPT} ({n})", correct=n % 3 > 0 and n % 50 > 0) for n in range(400)]
     made = tmp_path / "pair.json"
@@ -178,7 +178,7 @@ def promised(data: Any, tmp_path: Path, *options: str) -> Path:
 def test_a_promise_is_the_least_help_at_which_a_test_refutes_a_greater_loss(
     data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = json.loads(promised(data, tmp_path, "--models", "ollama/gemma3:4b+gpt-4o").read_text())
+    made = json.loads(write_promise(data, tmp_path, "--models", "ollama/gemma3:4b+gpt-4o").read_text())
 
     assert made["promise"]["loss"] == 0.05
     assert made["promise"]["labels"] == 400
@@ -235,12 +235,12 @@ def test_labels_of_the_answers_that_get_help_last_are_all_that_a_promise_needs(
     lines = [json.loads(line) for line in ordered.read_text().splitlines()]
     assert sorted(line["prompt"] for line in lines) == sorted(line["prompt"] for line in rows)
 
-    def calibrated(labels: int) -> Any:
+    def calibration(labels: int) -> Any:
         bare = [{key: line[key] for key in ("prompt", "response")} for line in lines[labels:]]
         assert run_command(["calibrate", data(lines[:labels] + bare), "--promise", "0.05", "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
-    most, few = calibrated(250), calibrated(100)
+    most, few = calibration(250), calibration(100)
     assert most["labels"] == 250
     assert most["calibration"]["help_rate"] == pytest.approx(whole["help_rate"], abs=0.01)
     assert few["calibration"]["help_rate"] == pytest.approx(2 / 3, abs=0.001)
@@ -291,7 +291,7 @@ def test_a_pair_is_refused_a_promise_that_its_calibration_does_not_bear_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("OPENAI_API_KEY", "test-key")
-    promised(data, tmp_path, "--models", "ollama-gemma3:4b+gpt-4o")
+    write_promise(data, tmp_path, "--models", "ollama-gemma3:4b+gpt-4o")
     usual = {
         "small": "ollama/gemma3:4b",
         "strategy": "takeover",
@@ -310,7 +310,7 @@ def test_a_calibration_that_was_edited_by_hand_promises_nothing(
     data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "test-key")
-    made = promised(data, tmp_path)
+    made = write_promise(data, tmp_path)
     made.write_text(json.dumps({**json.loads(made.read_text()), "cut": 0.9}))
     usual = {
         "small": "ollama/gemma3:4b",

@@ -16,7 +16,7 @@ CLOSED = "http://127.0.0.1:9"
 PROVIDERS = {"ollama": {"base_url": CLOSED}, "openai": {"base_url": f"{CLOSED}/v1", "api_key": "k"}}
 
 
-def written(providers: object, **models: object) -> str:
+def write_config(providers: object, **models: object) -> str:
     file = {"discussion": {"goal": "Talk.", "turns": 1, "models": models}, "providers": providers}
     Path("talk.yaml").write_text(yaml.safe_dump(file))
     return "talk.yaml"
@@ -26,7 +26,7 @@ def written(providers: object, **models: object) -> str:
 def test_each_address_is_told_once_with_who_needs_it_and_the_way_out(ai_battle: Run, more: list[str]) -> None:
     models = {"Ada": {"type": "ollama/phi4"}, "Bob": {"type": "ollama/gemma3"}, "Eve": {"type": "openai/gpt-4o"}}
 
-    said = ai_battle("run", written(PROVIDERS, **models), *more)
+    said = ai_battle("run", write_config(PROVIDERS, **models), *more)
 
     assert (said.code, said.out) == (1, "")
     assert said.err.splitlines() == [
@@ -41,7 +41,7 @@ def test_the_variable_is_named_that_the_address_comes_from(ai_battle: Run, monke
     monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
     script = {"type": "scripted/bob", "script": ["Hello."]}
 
-    assert "Is OLLAMA_HOST right?" in ai_battle("run", written({}, Ada={"type": "ollama/phi4"}, Bob=script)).err
+    assert "Is OLLAMA_HOST right?" in ai_battle("run", write_config({}, Ada={"type": "ollama/phi4"}, Bob=script)).err
 
 
 def test_a_helper_that_is_not_there_is_a_warning(ai_battle: Run) -> None:
@@ -49,7 +49,7 @@ def test_a_helper_that_is_not_there_is_a_warning(ai_battle: Run) -> None:
     bob = {"type": "scripted/bob", "script": ["The same to you, and a good day."]}
     pairs = "discussion.collaboration.pairs=[{primary: Ada, secondary: openai/gpt-4o}]"
 
-    said = ai_battle("run", written(PROVIDERS, Ada=ada, Bob=bob), "--set", pairs)
+    said = ai_battle("run", write_config(PROVIDERS, Ada=ada, Bob=bob), "--set", pairs)
 
     assert said.code == 0
     assert said.out.count("Ada.secondary: openai at http://127.0.0.1:9/v1: nothing listens there") == 1
@@ -60,7 +60,9 @@ def test_a_run_whose_server_went_away_is_told_so_when_it_is_resumed(ai_battle: R
         fakes.ollama.says("Good morning.")
         providers = {"ollama": {"base_url": fakes.ollama.url}}
         bob = {"type": "scripted/bob", "script": [{"fail": "unauthorized"}]}
-        run = ai_battle("run", written(providers, Ada={"type": "ollama/gemma3:1b"}, Bob=bob), "--out", "run", "--json")
+        run = ai_battle(
+            "run", write_config(providers, Ada={"type": "ollama/gemma3:1b"}, Bob=bob), "--out", "run", "--json"
+        )
     before = Path("run/journal.jsonl").read_bytes()
 
     said = ai_battle("resume", "run")

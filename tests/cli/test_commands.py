@@ -37,7 +37,7 @@ discussion:
 
 
 @pytest.fixture
-def scripted(folder: Path) -> Path:
+def scripted_file(folder: Path) -> Path:
     path = folder / "count.yaml"
     path.write_text(SCRIPTED)
     return path
@@ -51,8 +51,10 @@ def pair(folder: Path) -> Path:
 
 
 class TestRun:
-    def test_a_run_is_shown_turn_by_turn_and_names_its_directory_last(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted)
+    def test_a_run_is_shown_turn_by_turn_and_names_its_directory_last(
+        self, ai_battle: Run, scripted_file: Path
+    ) -> None:
+        outcome = ai_battle("run", scripted_file)
 
         assert outcome.code == 0
         assert outcome.lines[:2] == ["count: Ann (scripted/a), Bob (scripted/b)", "Count."]
@@ -65,11 +67,11 @@ class TestRun:
             "report.html",
         }
 
-    def test_control_characters_of_a_model_are_shown_not_sent(self, ai_battle: Run, scripted: Path) -> None:
-        assert "[4] Bob: fo␛[31mur" in ai_battle("run", scripted).lines
+    def test_control_characters_of_a_model_are_shown_not_sent(self, ai_battle: Run, scripted_file: Path) -> None:
+        assert "[4] Bob: fo␛[31mur" in ai_battle("run", scripted_file).lines
 
-    def test_json_is_one_document_on_stdout(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted, "--json", "--out", "here")
+    def test_json_is_one_document_on_stdout(self, ai_battle: Run, scripted_file: Path) -> None:
+        outcome = ai_battle("run", scripted_file, "--json", "--out", "here")
 
         document = json.loads(outcome.out)
         assert (document["run"], document["status"], document["stop_reason"], document["turns"]) == (
@@ -82,35 +84,35 @@ class TestRun:
         assert [message.get("name") for message in document["messages"]] == [None, "Ann", "Bob", "Ann", "Bob"]
         assert document["messages"][1]["parts"] == [{"type": "text", "content": "one"}]
 
-    def test_quiet_leaves_only_the_result(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted, "--quiet", "--out", "here")
+    def test_quiet_leaves_only_the_result(self, ai_battle: Run, scripted_file: Path) -> None:
+        outcome = ai_battle("run", scripted_file, "--quiet", "--out", "here")
         assert [outcome.lines[0][:4], outcome.lines[-1]] == ["Done", "here"]
         assert len(outcome.lines) == 2
 
-    def test_turns_and_any_key_can_be_set_for_one_run(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted, "--turns", 1, "--set", "discussion.goal=Sing.")
+    def test_turns_and_any_key_can_be_set_for_one_run(self, ai_battle: Run, scripted_file: Path) -> None:
+        outcome = ai_battle("run", scripted_file, "--turns", 1, "--set", "discussion.goal=Sing.")
         assert outcome.lines[1:4] == ["Sing.", "[1] Ann: one", "[2] Bob: two"]
 
     def test_an_option_has_a_twin_in_the_environment(
-        self, ai_battle: Run, scripted: Path, monkeypatch: pytest.MonkeyPatch
+        self, ai_battle: Run, scripted_file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("AI_BATTLE_RUN_TURNS", "1")
         monkeypatch.setenv("AI_BATTLE_RUN_SET", "discussion.goal=Sing.")
         monkeypatch.setenv("AI_BATTLE_RUN_JSON", "1")
-        document = json.loads(ai_battle("run", scripted).out)
+        document = json.loads(ai_battle("run", scripted_file).out)
         assert (document["turns"], document["messages"][0]["parts"][0]["content"]) == (2, "Sing.")
 
     def test_a_packaged_discussion_runs_by_its_name(self, ai_battle: Run) -> None:
         still = [f"--set=discussion.models.{name}.pace=0" for name in ("Ada", "Ben")]
         assert ai_battle("run", "quickstart", *still).code == 0
 
-    def test_a_limit_ends_the_run_with_code_1(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted, "--set", "discussion.limits.tokens=30")
+    def test_a_limit_ends_the_run_with_code_1(self, ai_battle: Run, scripted_file: Path) -> None:
+        outcome = ai_battle("run", scripted_file, "--set", "discussion.limits.tokens=30")
         assert outcome.code == 1
         assert "Stopped by a limit (tokens" in outcome.out
 
-    def test_a_dry_run_shows_the_requests_and_calls_no_model(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted, "--dry-run")
+    def test_a_dry_run_shows_the_requests_and_calls_no_model(self, ai_battle: Run, scripted_file: Path) -> None:
+        outcome = ai_battle("run", scripted_file, "--dry-run")
         assert outcome.code == 0
         assert "user: Count." in outcome.out
         assert "No model was called." in outcome.out
@@ -163,32 +165,32 @@ class TestRecordings:
         assert "swordfish" not in Path("tape.jsonl").read_text()
         assert ai_battle("run", path, "--replay", "tape.jsonl").lines[:5] == live.lines[:5]
 
-    def test_a_request_that_was_not_recorded_is_told(self, ai_battle: Run, scripted: Path) -> None:
-        ai_battle("run", scripted, "--record", "tape.jsonl")
-        outcome = ai_battle("run", scripted, "--replay", "tape.jsonl", "--set", "discussion.goal=Else.")
+    def test_a_request_that_was_not_recorded_is_told(self, ai_battle: Run, scripted_file: Path) -> None:
+        ai_battle("run", scripted_file, "--record", "tape.jsonl")
+        outcome = ai_battle("run", scripted_file, "--replay", "tape.jsonl", "--set", "discussion.goal=Else.")
         assert outcome.code == 1
         assert "tape.jsonl has no answer to this request" in outcome.err
 
-    def test_a_recording_is_never_written_over(self, ai_battle: Run, scripted: Path) -> None:
-        ai_battle("run", scripted, "--record", "tape.jsonl")
-        outcome = ai_battle("run", scripted, "--record", "tape.jsonl")
+    def test_a_recording_is_never_written_over(self, ai_battle: Run, scripted_file: Path) -> None:
+        ai_battle("run", scripted_file, "--record", "tape.jsonl")
+        outcome = ai_battle("run", scripted_file, "--record", "tape.jsonl")
         assert (outcome.code, "tape.jsonl exists already" in outcome.err) == (2, True)
 
-    def test_a_recording_that_is_not_there_is_told_before_the_run(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted, "--replay", "nowhere.jsonl")
+    def test_a_recording_that_is_not_there_is_told_before_the_run(self, ai_battle: Run, scripted_file: Path) -> None:
+        outcome = ai_battle("run", scripted_file, "--replay", "nowhere.jsonl")
         assert (outcome.code, "nowhere.jsonl" in outcome.err) == (2, True)
 
 
 class TestBadInput:
-    def test_a_missing_file_is_named_with_near_ones(self, ai_battle: Run, scripted: Path) -> None:
+    def test_a_missing_file_is_named_with_near_ones(self, ai_battle: Run, scripted_file: Path) -> None:
         outcome = ai_battle("run", "cuont.yaml")
         assert outcome.code == 2
         assert "cuont.yaml" in outcome.err
         assert "count.yaml" in outcome.err
 
-    def test_a_directory_in_use_is_refused_with_the_way_out(self, ai_battle: Run, scripted: Path) -> None:
-        ai_battle("run", scripted, "--out", "here")
-        outcome = ai_battle("run", scripted, "--out", "here")
+    def test_a_directory_in_use_is_refused_with_the_way_out(self, ai_battle: Run, scripted_file: Path) -> None:
+        ai_battle("run", scripted_file, "--out", "here")
+        outcome = ai_battle("run", scripted_file, "--out", "here")
         assert outcome.code == 2
         assert "here exists and is not empty" in outcome.err
         assert "ai-battle resume here" in outcome.err
@@ -246,8 +248,8 @@ class TestBadInput:
         assert "✗ Ann gave no answer (the run stops)\n" in said
         assert "To go on when that is mended: ai-battle resume" in said
 
-    def test_a_misspelt_option_is_a_usage_error(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted, "--truns", 3)
+    def test_a_misspelt_option_is_a_usage_error(self, ai_battle: Run, scripted_file: Path) -> None:
+        outcome = ai_battle("run", scripted_file, "--truns", 3)
         assert (outcome.code, "--turns" in outcome.err) == (2, True)
 
     def test_code_that_a_file_names_runs_only_when_it_is_trusted(
@@ -270,8 +272,8 @@ class TestBadInput:
 
 
 class TestResumeReplayExport:
-    def test_a_finished_run_is_only_reported(self, ai_battle: Run, scripted: Path) -> None:
-        ai_battle("run", scripted, "--out", "here")
+    def test_a_finished_run_is_only_reported(self, ai_battle: Run, scripted_file: Path) -> None:
+        ai_battle("run", scripted_file, "--out", "here")
         before = Path("here/journal.jsonl").read_bytes()
 
         outcome = ai_battle("resume", "here")
@@ -285,14 +287,14 @@ class TestResumeReplayExport:
             assert outcome.code == 2
             assert "is no run directory" in outcome.err
 
-    def test_a_replay_says_it_all_again(self, ai_battle: Run, scripted: Path) -> None:
-        first = ai_battle("run", scripted, "--out", "here")
+    def test_a_replay_says_it_all_again(self, ai_battle: Run, scripted_file: Path) -> None:
+        first = ai_battle("run", scripted_file, "--out", "here")
         assert ai_battle("replay", "here").lines == first.lines[:6]
 
     def test_a_replay_with_one_participant_exchanged_shows_the_difference(
-        self, ai_battle: Run, scripted: Path, monkeypatch: pytest.MonkeyPatch
+        self, ai_battle: Run, scripted_file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        ai_battle("run", scripted, "--out", "here")
+        ai_battle("run", scripted_file, "--out", "here")
         with FakeProviders.in_thread() as fakes:
             for name, value in fakes.environment.items():
                 monkeypatch.setenv(name, value)
@@ -307,14 +309,14 @@ class TestResumeReplayExport:
         assert [event.speaker for event in told if isinstance(event, ModelReplied)] == ["Bob", "Bob"]
         assert ">Bob=gpt-4o<" in (swapped / "comparison.html").read_text()
 
-    def test_every_format_is_exported(self, ai_battle: Run, scripted: Path) -> None:
-        ai_battle("run", scripted, "--out", "here")
+    def test_every_format_is_exported(self, ai_battle: Run, scripted_file: Path) -> None:
+        ai_battle("run", scripted_file, "--out", "here")
         assert "## 1. Ann" in ai_battle("export", "here").out
         assert ai_battle("export", "here", "--format", "md,html,jsonl,openai,csv", "-o", "there").code == 0
         assert sorted(path.suffix for path in Path("there").iterdir()) == [".csv", ".html", ".json", ".jsonl", ".md"]
 
-    def test_an_unknown_format_is_answered_with_near_ones(self, ai_battle: Run, scripted: Path) -> None:
-        ai_battle("run", scripted, "--out", "here")
+    def test_an_unknown_format_is_answered_with_near_ones(self, ai_battle: Run, scripted_file: Path) -> None:
+        ai_battle("run", scripted_file, "--out", "here")
         outcome = ai_battle("export", "here", "--format", "cvs")
         assert (outcome.code, "did you mean 'csv'" in outcome.err) == (2, True)
 
@@ -355,20 +357,20 @@ class TestValidateAndSchema:
         assert outcome.code == 2
         assert "server.yaml:2:3 server.rotes: unknown key; did you mean 'routes'" in outcome.out
 
-    def test_a_misspelt_provider_is_found(self, ai_battle: Run, scripted: Path) -> None:
-        scripted.write_text(SCRIPTED + "providers: {opnai: {api_key: x}}\n")
-        outcome = ai_battle("validate", scripted)
+    def test_a_misspelt_provider_is_found(self, ai_battle: Run, scripted_file: Path) -> None:
+        scripted_file.write_text(SCRIPTED + "providers: {opnai: {api_key: x}}\n")
+        outcome = ai_battle("validate", scripted_file)
         assert outcome.code == 2
         assert (
             "providers.opnai: there is no such provider, and no base_url for one; did you mean 'openai'?" in outcome.out
         )
 
-    def test_a_good_file_is_ok(self, ai_battle: Run, scripted: Path) -> None:
-        assert ai_battle("validate", scripted).out == f"{scripted}: ok\n"
+    def test_a_good_file_is_ok(self, ai_battle: Run, scripted_file: Path) -> None:
+        assert ai_battle("validate", scripted_file).out == f"{scripted_file}: ok\n"
 
-    def test_reports_are_there_for_programs(self, ai_battle: Run, scripted: Path) -> None:
-        assert json.loads(ai_battle("validate", scripted, "--json").out) == [
-            {"config": str(scripted), "problems": [], "notes": []}
+    def test_reports_are_there_for_programs(self, ai_battle: Run, scripted_file: Path) -> None:
+        assert json.loads(ai_battle("validate", scripted_file, "--json").out) == [
+            {"config": str(scripted_file), "problems": [], "notes": []}
         ]
 
     @pytest.mark.parametrize(

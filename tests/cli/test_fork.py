@@ -61,7 +61,7 @@ def letters(folder: Path, ai_battle: Run) -> Path:
     return folder / "letters"
 
 
-def said(run_dir: Path) -> list[str]:
+def texts_of(run_dir: Path) -> list[str]:
     return [message.text for message in messages(run_dir)][1:]
 
 
@@ -70,7 +70,7 @@ class TestABranch:
         outcome = ai_battle("fork", letters, "--at", 3, "--out", "branch")
 
         assert outcome.code == 0
-        assert said(Path("branch/as-it-was-1")) == ["a", "x", "b", "y", "c", "z"]
+        assert texts_of(Path("branch/as-it-was-1")) == ["a", "x", "b", "y", "c", "z"]
         assert "Forked from" in outcome.out
         assert "[3]" not in outcome.out, "what was said before is not told again"
         assert "[4] Bob: y" in outcome.out
@@ -81,7 +81,7 @@ class TestABranch:
         assert ai_battle("fork", talk, "--at", 38, "-n", 20, "--out", "branches", "--quiet").code == 0
 
         assert len(fakes.openai.requests) == 20 * 2
-        assert all(len(said(branch)) == 40 for branch in Path("branches").glob("as-it-was-*"))
+        assert all(len(texts_of(branch)) == 40 for branch in Path("branches").glob("as-it-was-*"))
 
     def test_what_was_said_before_is_paid_for_in_the_run_it_was_said_in(self, ai_battle: Run, talk: Path) -> None:
         outcome = ai_battle("fork", talk, "--at", 38, "--set", "discussion.limits.tokens=8000", "--json", "--quiet")
@@ -111,7 +111,7 @@ class TestABranch:
         ai_battle("fork", branch, "--at", 5, "--out", "second", "--quiet")
 
         again = Path("second/as-it-was-1")
-        assert said(again) == said(letters)
+        assert texts_of(again) == texts_of(letters)
         assert ai_battle("resume", again).code == 0
         assert "y" in ai_battle("show", again, 4).out
         assert [event.turn for _, event in read(again) if isinstance(event, RunForked)] == [2, 5]
@@ -131,7 +131,7 @@ class TestABranch:
 
         ai_battle("fork", letters, "--at", 4, "--out", "branch", "--quiet")
 
-        assert said(Path("branch/as-it-was-1")) == ["a", "x", "b", "y", "c", "z"]
+        assert texts_of(Path("branch/as-it-was-1")) == ["a", "x", "b", "y", "c", "z"]
 
 
 class TestAComparison:
@@ -248,7 +248,7 @@ class TestBadInput:
             "fork", letters, "--at", 6, "--turns", 4, "--set", "discussion.models.Bob.loop=true", "--out", "b", "-q"
         )
 
-        assert said(Path("b/changed-1"))[6:7] == ["d"]
+        assert texts_of(Path("b/changed-1"))[6:7] == ["d"]
 
 
 class TestIntervals:

@@ -49,7 +49,7 @@ def lessons(folder: Path, *arguments: str) -> Result:
 
 
 @pytest.fixture
-def taught(tmp_path: Path) -> Path:
+def lessons_folder(tmp_path: Path) -> Path:
     with closing(EvidenceStore(tmp_path)) as store:
         keep_lesson(store, PAIR, "Why is the sky blue?\x1b[2J", "Blue light is scattered most.", "the model can't say")
         for number in range(120):
@@ -59,28 +59,28 @@ def taught(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_lessons_are_listed_shown_and_deleted(taught: Path) -> None:
-    (lesson,) = json.loads(lessons(taught, "list", "--json").output)[PAIR]
-    listed, shown = lessons(taught, "list").output, lessons(taught, "show", lesson["key"]).output
+def test_lessons_are_listed_shown_and_deleted(lessons_folder: Path) -> None:
+    (lesson,) = json.loads(lessons(lessons_folder, "list", "--json").output)[PAIR]
+    listed, shown = lessons(lessons_folder, "list").output, lessons(lessons_folder, "show", lesson["key"]).output
     assert "Why is the sky blue?" in listed
     assert "not shown yet" in listed
     assert "Blue light is scattered most.\n\n(At first: the model can't say)" in shown
     assert "\x1b" not in listed + shown
 
     with pytest.raises(ConfigError, match="There is no lesson 'abc'"):
-        lessons(taught, "delete", "abc")
+        lessons(lessons_folder, "delete", "abc")
     with pytest.raises(ConfigError, match="Say which lessons"):
-        lessons(taught, "delete")
-    assert lessons(taught, "delete", lesson["key"]).output == "Deleted: 1\n"
-    assert "There are no lessons" in lessons(taught, "list").output
+        lessons(lessons_folder, "delete")
+    assert lessons(lessons_folder, "delete", lesson["key"]).output == "Deleted: 1\n"
+    assert "There are no lessons" in lessons(lessons_folder, "list").output
 
 
 @pytest.mark.parametrize(("wanted", "reader"), SHAPES)
-def test_what_was_taught_is_written_for_a_trainer(taught: Path, wanted: str, reader: str) -> None:
+def test_what_was_taught_is_written_for_a_trainer(lessons_folder: Path, wanted: str, reader: str) -> None:
     """Each request once, and the same of them for validation each time."""
-    out = taught / "out"
+    out = lessons_folder / "out"
     for _ in range(2):
-        lessons(taught, "export", "--format", wanted, "--for", reader, "-o", str(out))
+        lessons(lessons_folder, "export", "--format", wanted, "--for", reader, "-o", str(out))
     files = [(out / f"{name}.jsonl").read_text().splitlines() for name in ("train", "validation")]
     documents = [json.loads(line) for lines in files for line in lines]
     for document in documents:
@@ -93,10 +93,10 @@ def test_what_was_taught_is_written_for_a_trainer(taught: Path, wanted: str, rea
     assert len(documents) == {"sft": len(lost) + 1, "dpo": len(lost | won)}[wanted]
 
 
-def test_trl_takes_what_is_written_for_it(taught: Path) -> None:
+def test_trl_takes_what_is_written_for_it(lessons_folder: Path) -> None:
     trl = pytest.importorskip("trl", reason="needs the package trl")
-    lessons(taught, "export", "--format", "dpo", "-o", str(taught / "out"))
-    for line in (taught / "out" / "train.jsonl").read_text().splitlines():
+    lessons(lessons_folder, "export", "--format", "dpo", "-o", str(lessons_folder / "out"))
+    for line in (lessons_folder / "out" / "train.jsonl").read_text().splitlines():
         assert trl.data_utils.is_conversational(json.loads(line))
 
 

@@ -37,21 +37,21 @@ STATUS_LINE = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
 ESCAPES = re.compile(r"\x1b(?:[78D]|\[[0-9;]*[A-Za-z])")
 
 
-def finished(text: str, stop: str = "end") -> TurnFinished:
+def finished_turn(text: str, stop: str = "end") -> TurnFinished:
     return TurnFinished(1, 1, "Ann", assistant(text, "Ann"), NOTHING_USED, "phi4", 0.1, stop=stop)  # type: ignore[arg-type]
 
 
-async def scrolled(*events: Event) -> str:
-    """What went by above the status line, without escape sequences."""
-    return ESCAPES.sub("", STATUS_LINE.sub("", await written(*events)))
+async def scrolled_text(*events: Event) -> str:
+    """Returns what went by above the status line, without escape sequences."""
+    return ESCAPES.sub("", STATUS_LINE.sub("", await output_of(*events)))
 
 
-async def shown(*events: Event, spent: Usage = NOTHING_USED) -> str:
+async def shown_text(*events: Event, spent: Usage = NOTHING_USED) -> str:
     """All that was shown, without escape sequences."""
-    return ESCAPES.sub("", await written(*events, spent=spent))
+    return ESCAPES.sub("", await output_of(*events, spent=spent))
 
 
-async def written(*events: Event, spent: Usage = NOTHING_USED) -> str:
+async def output_of(*events: Event, spent: Usage = NOTHING_USED) -> str:
     out = io.StringIO()
     live = LiveView(out, ViewOptions(turns=3, spent=spent))
     for event in (RunStarted("robots", "", {"Ann": "ollama/phi4"}), TurnStarted(1, 1, "Ann"), *events):
@@ -76,30 +76,30 @@ def test_a_remark_stays_on_its_line(text: str, width: int) -> None:
 
 
 async def test_text_appears_as_it_streams_under_the_name_and_model_of_its_speaker() -> None:
-    assert "Ann ollama/phi4\nHello there" in await scrolled(TextDelta("Hello "), TextDelta("there"))
+    assert "Ann ollama/phi4\nHello there" in await scrolled_text(TextDelta("Hello "), TextDelta("there"))
 
 
 async def test_an_answer_that_was_not_streamed_is_shown_once_it_is_there() -> None:
-    assert (await shown(finished("All at once"))).count("All at once") == 1
+    assert (await shown_text(finished_turn("All at once"))).count("All at once") == 1
 
 
 async def test_a_streamed_answer_is_not_said_twice() -> None:
-    assert (await shown(TextDelta("Just once"), finished("Just once"))).count("Just once") == 1
+    assert (await shown_text(TextDelta("Just once"), finished_turn("Just once"))).count("Just once") == 1
 
 
 async def test_a_failed_attempt_and_the_wait_after_it_are_told() -> None:
-    seen = await shown(
+    seen = await shown_text(
         TextDelta("half of"),
         AttemptFailed("phi4", 1, "connection reset", 0.2, partial="half of"),
         Retrying("phi4", 1, 2, ""),
     )
     assert "attempt 1 failed after 7 characters, which do not count: connection reset" in " ".join(seen.split())
     assert "waiting 2.0 s for phi4" in seen
-    assert "after 1 character, which" in await shown(AttemptFailed("phi4", 1, "cut", 0.2, partial="h"))
+    assert "after 1 character, which" in await shown_text(AttemptFailed("phi4", 1, "cut", 0.2, partial="h"))
 
 
 async def test_a_turn_without_an_answer_says_why_and_what_follows() -> None:
-    assert "Ann gave no answer (the turn is skipped): no route" in await shown(
+    assert "Ann gave no answer (the turn is skipped): no route" in await shown_text(
         TurnFailed(1, 1, "Ann", "no route", "skip")
     )
 
@@ -108,7 +108,7 @@ async def test_the_reason_of_a_failure_is_told_once_and_what_came_of_it_after_th
     failed = AttemptFailed("phi4", 2, "no route", 0.2)
     for make in (LiveView, PlainLines):
         out = io.StringIO()
-        await heard_by(make(out, ViewOptions()), failed, TurnFailed(1, 1, "Ann", "no route (2 attempts)", "skip"))
+        await send_to(make(out, ViewOptions()), failed, TurnFailed(1, 1, "Ann", "no route (2 attempts)", "skip"))
         seen = out.getvalue()
         assert seen.count("no route") == 1
         assert "attempt 2 failed: no route" in seen
@@ -116,37 +116,39 @@ async def test_the_reason_of_a_failure_is_told_once_and_what_came_of_it_after_th
 
 
 async def test_another_reason_than_that_of_the_last_attempt_is_told_as_well() -> None:
-    seen = await written(AttemptFailed("phi4", 1, "no route", 0.2), TurnFailed(1, 1, "Ann", "too late", "stop"))
+    seen = await output_of(AttemptFailed("phi4", 1, "no route", 0.2), TurnFailed(1, 1, "Ann", "too late", "stop"))
     assert "Ann gave no answer (the run stops): too late" in seen
 
 
 async def test_an_answer_that_was_cut_is_marked() -> None:
-    assert "! cut off at the length limit" in await shown(finished("and then", stop="length"))
-    assert "! stopped by the provider's content filter" in await shown(finished("and then", stop="content_filter"))
+    assert "! cut off at the length limit" in await shown_text(finished_turn("and then", stop="length"))
+    assert "! stopped by the provider's content filter" in await shown_text(
+        finished_turn("and then", stop="content_filter")
+    )
 
 
 async def test_the_status_line_tells_turn_tokens_cost_and_time() -> None:
-    seen = await shown(ModelReplied("phi4", Usage(1200, 345, cost_usd=0.0123), 1.0), finished("x"))
+    seen = await shown_text(ModelReplied("phi4", Usage(1200, 345, cost_usd=0.0123), 1.0), finished_turn("x"))
     assert re.search(r"turn 1 of 3 · 1200 in, 345 out · \$0\.0123 · 0:0\d · Ann answers", seen)
 
 
 async def test_the_status_line_of_a_resumed_run_begins_with_what_it_had_spent() -> None:
     reply = ModelReplied("phi4", Usage(200, 45, cost_usd=0.25), 1.0)
-    seen = await shown(reply, finished("x"), spent=Usage(1000, 300, cost_usd=0.5))
+    seen = await shown_text(reply, finished_turn("x"), spent=Usage(1000, 300, cost_usd=0.5))
     assert "1200 in, 345 out · $0.75" in seen
 
 
 async def test_the_status_line_is_as_wide_as_the_terminal_whatever_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wide character takes two cells; one too many would scroll the last row away."""
     monkeypatch.setenv("COLUMNS", "75")
-    bars = re.findall(r"\x1b\[7m(.*?)\x1b\[0m", await written(DraftDelta("漢字" * 30), finished("x")))
+    bars = re.findall(r"\x1b\[7m(.*?)\x1b\[0m", await output_of(DraftDelta("漢字" * 30), finished_turn("x")))
 
     assert {cell_len(bar) for bar in bars} == {75}
 
 
 async def test_remarks_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    seen = await scrolled(AttemptFailed("phi4", 1, "the server said that it has no room for any more calls", 0.2))
+    seen = await scrolled_text(AttemptFailed("phi4", 1, "the server said that it has no room for any more calls", 0.2))
 
     assert [line.rstrip() for line in seen.splitlines()[-3:]] == [
         "✗ phi4: attempt 1 failed: the server",
@@ -158,12 +160,12 @@ async def test_remarks_are_broken_between_words(monkeypatch: pytest.MonkeyPatch)
 async def test_the_status_line_marks_what_is_estimated() -> None:
     told, guessed = ModelReplied("phi4", Usage(1200, 345), 1.0), ModelReplied("phi4", Usage(10, 5), 1.0, estimated=True)
 
-    assert "≈" not in await shown(told, finished("x"))
-    assert "≈ 1210 in, 350 out" in await shown(told, guessed, finished("x"))
+    assert "≈" not in await shown_text(told, finished_turn("x"))
+    assert "≈ 1210 in, 350 out" in await shown_text(told, guessed, finished_turn("x"))
 
 
 async def test_a_cost_that_nobody_knows_is_called_unknown_and_never_zero() -> None:
-    assert "cost unknown" in await shown(ModelReplied("x", Usage(10, 10), 1.0), finished("x"))
+    assert "cost unknown" in await shown_text(ModelReplied("x", Usage(10, 10), 1.0), finished_turn("x"))
     assert (dollars(None), dollars(0.0), dollars(0.00004), dollars(12.3)) == (
         "cost unknown",
         "$0.00",
@@ -185,7 +187,7 @@ async def test_a_pipe_gets_plain_lines_of_finished_turns() -> None:
     out = io.StringIO()
     lines = view(out)
     assert isinstance(lines, PlainLines)
-    for event in (TextDelta("no"), TurnStarted(1, 1, "Ann"), finished("Hel\x1blo")):
+    for event in (TextDelta("no"), TurnStarted(1, 1, "Ann"), finished_turn("Hel\x1blo")):
         await lines(event)
     assert out.getvalue() == "[1] Ann: Hel␛lo\n"
 
@@ -194,7 +196,7 @@ async def test_a_person_who_says_nothing_is_no_failure() -> None:
     for make in (LiveView, PlainLines):
         out = io.StringIO()
         begun = RunStarted("talk", "", {"You": "person", "Ann": "phi4"})
-        await heard_by(make(out, ViewOptions()), begun, TurnFailed(1, 1, "You", "You let the turn pass.", "skip"))
+        await send_to(make(out, ViewOptions()), begun, TurnFailed(1, 1, "You", "You let the turn pass.", "skip"))
         assert "You let the turn pass." in out.getvalue()
         assert "✗" not in out.getvalue()
 
@@ -234,7 +236,7 @@ def test_what_notify_on_does_not_ask_for_is_not_shown(notify_on: set[str]) -> No
     for make in (LiveView, PlainLines):
         out = io.StringIO()
         shown_by = make(out, look)
-        asyncio.run(heard_by(shown_by, *HAPPENED.values()))
+        asyncio.run(send_to(shown_by, *HAPPENED.values()))
         shown = {
             "timeout": "idle clock" in out.getvalue(),
             "retry": "waiting" in out.getvalue(),
@@ -244,7 +246,7 @@ def test_what_notify_on_does_not_ask_for_is_not_shown(notify_on: set[str]) -> No
         assert {name for name, seen in shown.items() if seen} == {*notify_on, "always"}
 
 
-async def heard_by(listener: LiveView | PlainLines, *events: Event) -> None:
+async def send_to(listener: LiveView | PlainLines, *events: Event) -> None:
     for event in events:
         await listener(event)
     listener.close()
@@ -262,7 +264,7 @@ def test_all_of_it_is_shown_unless_the_file_says_otherwise(written: dict[str, ob
 async def test_a_call_of_a_tool_and_its_result_are_one_folded_line_each() -> None:
     call = ToolCall("search", {"query": "robots\nand gardens", "most": 3})
     result = ToolResult(call, (Text('{"found": "' + "x" * 500 + '"}'),))
-    seen = await scrolled(ToolCalled(call), ToolReturned(result, 0.25))
+    seen = await scrolled_text(ToolCalled(call), ToolReturned(result, 0.25))
     lines = [line for line in seen.splitlines() if line.startswith(("→", "←"))]
     assert lines[0] == '→ search(query="robots\\nand gardens", most=3)'
     assert re.fullmatch(r'← \{"found": "x{80,90}… \(0\.2 s\)', lines[1])
@@ -270,7 +272,7 @@ async def test_a_call_of_a_tool_and_its_result_are_one_folded_line_each() -> Non
 
 async def test_a_tool_that_failed_and_a_loop_that_was_stopped_show() -> None:
     failed = ToolResult(ToolCall("search"), (Text('{"error": "no \\u001b[2J network"}'),), is_error=True)
-    seen = await scrolled(
+    seen = await scrolled_text(
         ToolReturned(failed, 0.0), LoopStopped("3 of 3 rounds are used up"), FabricationSuspected("It is 4.")
     )
     assert '✗ {"error": "no' in seen
@@ -299,7 +301,7 @@ async def test_where_there_is_no_cursor_the_text_comes_as_it_is_said() -> None:
     await shown_by(TurnStarted(1, 1, "Ann"))
     await shown_by(TextDelta("It"))
     on_the_way = out.getvalue()
-    for event in (TextDelta(" is\x1b."), finished("It is."), TurnStarted(2, 1, "Bob"), finished("At once.")):
+    for event in (TextDelta(" is\x1b."), finished_turn("It is."), TurnStarted(2, 1, "Bob"), finished_turn("At once.")):
         await shown_by(event)
 
     assert on_the_way == "robots: Ann (phi4)\n\nAnn: It"
@@ -315,7 +317,7 @@ async def test_tokens_and_dollars_move_while_a_model_speaks_and_settle_when_it_i
     live.go_on()
     moving = ESCAPES.sub("", out.getvalue())
     await live(ModelReplied("phi4", Usage(1200, 45, cost_usd=0.0123), 1.0))
-    await live(finished("word " * 40))
+    await live(finished_turn("word " * 40))
     live.close()
 
     (written,) = {match[1] for match in re.finditer(r"≈ 0 in, (\d+) out · \$0\.0\d+", moving)}

@@ -17,8 +17,8 @@ SGR = re.compile(r"\x1b\[[0-9;]*m")
 BOLD, CODE, HEADING, DIM, PLAIN = "\x1b[1m", "\x1b[38;5;30m", "\x1b[1;4m", "\x1b[2m", "\x1b[0m"
 
 
-async def shown(*pieces: str, colour: bool = True) -> str:
-    """What stands under the head of a turn in which these pieces come."""
+async def shown_text(*pieces: str, colour: bool = True) -> str:
+    """Returns what stands under the head of a turn in which these pieces come."""
     out = io.StringIO()
     live = LiveView(out, ViewOptions(turns=1, colour=colour))
     await live(RunStarted("talk", "", {"Ann": "m"}))
@@ -47,24 +47,24 @@ async def shown(*pieces: str, colour: bool = True) -> str:
     ],
 )  # fmt: skip
 async def test_marks_become_what_they_mean(written: str, expected: str) -> None:
-    assert await shown(written) == expected
+    assert await shown_text(written) == expected
 
 
 @given(st.lists(st.sampled_from(["**", "*", "`", "```", "\n", "# ", "- ", "> ", "a", "word ", "漢", " "]), max_size=30))
 @example(["# ", " ", " "])
 async def test_however_it_is_cut_into_pieces_it_looks_the_same_and_keeps_its_words(pieces: list[str]) -> None:
     text = "".join(pieces)
-    whole, cut, letters = await shown(text), await shown(*pieces), await shown(*text)
+    whole, cut, letters = await shown_text(text), await shown_text(*pieces), await shown_text(*text)
 
     assert whole == cut == letters
     assert re.findall(r"\w", SGR.sub("", whole)) == re.findall(r"\w", text)
 
 
 async def test_without_colours_it_stays_as_it_is_written() -> None:
-    assert await shown("# Rain\n**falls**", colour=False) == "# Rain\n**falls**"
+    assert await shown_text("# Rain\n**falls**", colour=False) == "# Rain\n**falls**"
 
 
 async def test_a_line_is_broken_by_what_is_seen_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
 
-    assert SGR.sub("", await shown("**one** **two** **three** four")) == "one two three four"
+    assert SGR.sub("", await shown_text("**one** **two** **three** four")) == "one two three four"

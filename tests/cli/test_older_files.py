@@ -25,7 +25,7 @@ discussion:
 SPOKEN = "scripted\n      script: [Thyme.]"
 
 
-def written(template: str = "human_system_instructions", params: str = "domain: gardening", more: str = "") -> str:
+def write_config(template: str = "human_system_instructions", params: str = "domain: gardening", more: str = "") -> str:
     Path("old.yaml").write_text(OLD.format(model=SPOKEN, template=template, params=params, more=more))
     return "old.yaml"
 
@@ -41,7 +41,7 @@ def written(template: str = "human_system_instructions", params: str = "domain: 
     ],
 )
 def test_a_template_of_the_earlier_program_fills_the_first_request(ai_battle: Run, template: str, params: str) -> None:
-    said = ai_battle("run", written(template, params), "--dry-run")
+    said = ai_battle("run", write_config(template, params), "--dry-run")
 
     assert said.code == 0
     assert params.partition(": ")[2] in said.out
@@ -49,7 +49,7 @@ def test_a_template_of_the_earlier_program_fills_the_first_request(ai_battle: Ru
 
 
 def test_parameters_without_a_place_are_told_once_and_ignored(ai_battle: Run) -> None:
-    path = written(params="domain: gardening, expertise: soil, focus: roses")
+    path = write_config(params="domain: gardening, expertise: soil, focus: roses")
     told = "instructions.params: human_system_instructions has no place for 'expertise', 'focus'; ignored"
 
     assert f"old.yaml: note: discussion.models.model1.{told}" in ai_battle("validate", path).lines
@@ -59,7 +59,7 @@ def test_parameters_without_a_place_are_told_once_and_ignored(ai_battle: Run) ->
 
 
 def test_a_template_that_nobody_knows_is_named_with_those_that_there_are(ai_battle: Run) -> None:
-    said = ai_battle("validate", written("pirate_instructions"))
+    said = ai_battle("validate", write_config("pirate_instructions"))
 
     assert said.code == 2
     assert "there is no template 'pirate_instructions'" in said.out
@@ -72,7 +72,7 @@ def test_the_files_of_a_directory_go_with_the_prompt_by_name_up_to_the_most(ai_b
         (folder / "src" / name).write_text(f"# this is {name}\n")
 
     said = ai_battle(
-        "run", written(more="  input_files: {directory: src, file_pattern: '*.py', max_files: 2}\n"), "--dry-run"
+        "run", write_config(more="  input_files: {directory: src, file_pattern: '*.py', max_files: 2}\n"), "--dry-run"
     )
 
     assert said.code == 0
@@ -85,6 +85,6 @@ def test_more_files_in_a_directory_than_are_sent_are_told(ai_battle: Run, folder
     for name in ("a.py", "b.py", "c.py"):
         (folder / "src" / name).write_text("x = 1\n")
 
-    said = ai_battle("validate", written(more="  input_files: {directory: src, max_files: 2}\n"))
+    said = ai_battle("validate", write_config(more="  input_files: {directory: src, max_files: 2}\n"))
 
     assert "src has 3 files that match; the first 2 are sent (max_files)." in said.out

@@ -32,7 +32,7 @@ def second_opinion(folder: Path) -> Path:
     return path
 
 
-def written(said: str = "Short.", strategy: str = "second_opinion") -> str:
+def write_config(said: str = "Short.", strategy: str = "second_opinion") -> str:
     Path("talk.yaml").write_text(TALK % (said, strategy), encoding="utf-8")
     return "talk.yaml"
 
@@ -40,7 +40,7 @@ def written(said: str = "Short.", strategy: str = "second_opinion") -> str:
 @pytest.mark.usefixtures("second_opinion")
 @pytest.mark.parametrize("strategy", ["second_opinion", "second_opinion.py", "./second_opinion.py"])
 def test_a_file_beside_the_yaml_helps_and_its_help_is_counted(ai_battle: Run, strategy: str) -> None:
-    document = json.loads(ai_battle("run", written(strategy=strategy), "--trust", "--json").out)
+    document = json.loads(ai_battle("run", write_config(strategy=strategy), "--trust", "--json").out)
 
     assert document["messages"][-1]["parts"][0]["content"] == "It is a long and complete answer."
     helped = document["collaboration"]
@@ -50,14 +50,14 @@ def test_a_file_beside_the_yaml_helps_and_its_help_is_counted(ai_battle: Run, st
 
 @pytest.mark.usefixtures("second_opinion")
 def test_where_no_help_was_needed_none_is_counted(ai_battle: Run) -> None:
-    document = json.loads(ai_battle("run", written("This is long enough to stand."), "--trust", "--json").out)
+    document = json.loads(ai_battle("run", write_config("This is long enough to stand."), "--trust", "--json").out)
 
     assert document["collaboration"]["helped"] == 0
 
 
 @pytest.mark.usefixtures("second_opinion")
 def test_it_is_trusted_before_it_runs(ai_battle: Run) -> None:
-    said = ai_battle("run", written())
+    said = ai_battle("run", write_config())
 
     assert said.code == 2
     assert "runs code of its own" in said.err
@@ -67,7 +67,7 @@ def test_it_is_trusted_before_it_runs(ai_battle: Run) -> None:
 def test_validating_imports_nothing(ai_battle: Run, folder: Path) -> None:
     (folder / "second_opinion.py").write_text("open('ran', 'w').close()")
 
-    assert ai_battle("validate", written()).code == 0
+    assert ai_battle("validate", write_config()).code == 0
     assert not (folder / "ran").exists()
 
 
@@ -82,13 +82,13 @@ def test_validating_imports_nothing(ai_battle: Run, folder: Path) -> None:
 def test_a_file_that_is_none_is_told(ai_battle: Run, folder: Path, source: str, words: str) -> None:
     (folder / "second_opinion.py").write_text(source)
 
-    said = ai_battle("run", written(), "--trust")
+    said = ai_battle("run", write_config(), "--trust")
     assert said.code == 2
     assert words in said.err
 
 
 def test_without_a_file_the_built_in_ones_are_named(ai_battle: Run) -> None:
-    assert "there is no strategy 'mine'" in ai_battle("validate", written(strategy="mine")).out
+    assert "there is no strategy 'mine'" in ai_battle("validate", write_config(strategy="mine")).out
 
 
 @pytest.mark.parametrize("key", ["primary", "model"])

@@ -85,14 +85,14 @@ def test_a_pair_of_which_nothing_is_known_is_named(tmp_path: Path) -> None:
         raise report(tmp_path / "other").exception or AssertionError
 
 
-def calibrated(folder: Path, pair: str = PAIR, *more: str) -> Result:
+def calibrate(folder: Path, pair: str = PAIR, *more: str) -> Result:
     arguments = ["calibrate", "--from-shadow", pair, "--state", str(folder), "--target-help-rate", "0.2", *more]
     return CliRunner().invoke(commands, arguments)
 
 
 def test_a_pair_is_calibrated_on_what_its_shadow_has_found(tmp_path: Path) -> None:
     keep(tmp_path, "t" * 60 + "l" * 30 + "w" * 10)
-    found = json.loads(calibrated(tmp_path, PAIR, "--json").output)
+    found = json.loads(calibrate(tmp_path, PAIR, "--json").output)
     assert (found["answers"], found["labels"]) == (100, 100)
     assert found["curve"][0]["quality"] == pytest.approx(0.7)
     assert found["curve"][-1]["quality"] == pytest.approx(0.9)
@@ -101,9 +101,9 @@ def test_a_pair_is_calibrated_on_what_its_shadow_has_found(tmp_path: Path) -> No
 def test_the_labels_of_another_pair_are_not_taken(tmp_path: Path) -> None:
     keep(tmp_path, "tl" * 30)
     with pytest.raises(ConfigError, match=r"Nothing is known of a pair 'ollama/phi3 .*; did you mean 'ollama/phi4"):
-        raise calibrated(tmp_path, PAIR.replace("phi4", "phi3")).exception or AssertionError
+        raise calibrate(tmp_path, PAIR.replace("phi4", "phi3")).exception or AssertionError
     with pytest.raises(ConfigError, match="Say either DATA, a file of answers, or --from-shadow PAIR"):
-        raise calibrated(tmp_path, PAIR, "some.jsonl").exception or AssertionError
+        raise calibrate(tmp_path, PAIR, "some.jsonl").exception or AssertionError
 
 
 def test_what_was_compared_before_the_pair_was_told_anew_is_counted_and_no_part_of_what_is_saved(

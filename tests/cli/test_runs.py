@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from ai_battle.testing import FakeProviders
-from tests.scenarios.terminal import begun, run, terminal, wait_for
+from tests.scenarios.terminal import begin, run, terminal, wait_for
 
 from .conftest import Run
 
@@ -110,7 +110,7 @@ def test_a_run_that_is_being_written_is_listed_as_that_and_not_deleted(ai_battle
     slow = {"Ann": {"type": "scripted/a", "pace": 5, "script": ["One two three four."]}, "Bob": {"role": "user"}}
     Path("slow.yaml").write_text(yaml.safe_dump({"discussion": {"goal": "Wait.", "models": slow}}))
     place = Path("runs/slow")
-    with begun("run", "slow.yaml", "--out", place) as process:
+    with begin("run", "slow.yaml", "--out", place) as process:
         wait_for("turn_started", place / "journal.jsonl")
         assert ai_battle("runs").lines[1].split()[-1] == "running"
         refused = ai_battle("runs", "delete", "slow", "--yes")

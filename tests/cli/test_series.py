@@ -12,7 +12,7 @@ import pytest
 from ai_battle.config.loading import load
 from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, fault, reply
-from tests.scenarios.terminal import begun, end_all, ended, wait_for
+from tests.scenarios.terminal import begin, end_all, wait_for, wait_for_end
 
 from .conftest import Run
 
@@ -42,7 +42,7 @@ def nothing_goes_on() -> Iterator[None]:
 
 
 @pytest.fixture
-def scripted(folder: Path) -> Path:
+def scripted_file(folder: Path) -> Path:
     path = folder / "count.yaml"
     path.write_text(SCRIPTED)
     return path
@@ -70,8 +70,8 @@ def modes_and_repeats(out: str) -> list[tuple[str, int]]:
 
 
 class TestRuns:
-    def test_each_mode_is_run_as_often_as_asked_one_after_another(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted, "--modes", "no-meta,human-ai", "--repeat", 2)
+    def test_each_mode_is_run_as_often_as_asked_one_after_another(self, ai_battle: Run, scripted_file: Path) -> None:
+        outcome = ai_battle("run", scripted_file, "--modes", "no-meta,human-ai", "--repeat", 2)
 
         assert outcome.code == 0
         assert [line for line in outcome.lines if line.startswith("Run ")] == [
@@ -83,9 +83,9 @@ class TestRuns:
         assert outcome.lines.count("[1] Ann: one") == 4
 
     def test_each_has_a_directory_that_tells_mode_and_number_and_runs_in_that_mode(
-        self, ai_battle: Run, scripted: Path
+        self, ai_battle: Run, scripted_file: Path
     ) -> None:
-        ai_battle("run", scripted, "--modes", "no-meta,human-ai", "--repeat", 2, "--quiet")
+        ai_battle("run", scripted_file, "--modes", "no-meta,human-ai", "--repeat", 2, "--quiet")
 
         names = sorted(path.name.partition("Z-")[2] for path in Path("runs").iterdir() if path.is_dir())
         assert names == ["count-human-ai-1", "count-human-ai-2", "count-no-meta-1", "count-no-meta-2"]
@@ -100,24 +100,24 @@ class TestRuns:
         (made,) = Path("runs").iterdir()
         assert made.name.endswith("-ai-ai-1")
 
-    def test_with_out_they_are_folders_inside_of_it(self, ai_battle: Run, scripted: Path) -> None:
-        ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--out", "all")
+    def test_with_out_they_are_folders_inside_of_it(self, ai_battle: Run, scripted_file: Path) -> None:
+        ai_battle("run", scripted_file, "--modes", "ai-ai,no-meta", "--out", "all")
         assert sorted(path.name for path in Path("all").iterdir() if path.is_dir()) == ["ai-ai-1", "no-meta-1"]
 
-    def test_repeat_alone_keeps_the_mode_of_the_file(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted, "--repeat", 2, "--json")
+    def test_repeat_alone_keeps_the_mode_of_the_file(self, ai_battle: Run, scripted_file: Path) -> None:
+        outcome = ai_battle("run", scripted_file, "--repeat", 2, "--json")
         assert modes_and_repeats(outcome.out) == [("ai-ai", 1), ("ai-ai", 2)]
 
-    def test_older_spellings_of_a_mode_are_read(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted, "--modes", "Default, human_ai", "--json")
+    def test_older_spellings_of_a_mode_are_read(self, ai_battle: Run, scripted_file: Path) -> None:
+        outcome = ai_battle("run", scripted_file, "--modes", "Default, human_ai", "--json")
         assert modes_and_repeats(outcome.out) == [("no-meta", 1), ("human-ai", 1)]
 
     def test_the_options_have_twins_in_the_environment_and_set_goes_with_them(
-        self, ai_battle: Run, scripted: Path, monkeypatch: pytest.MonkeyPatch
+        self, ai_battle: Run, scripted_file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("AI_BATTLE_RUN_MODES", "ai-ai,no-meta")
         monkeypatch.setenv("AI_BATTLE_RUN_REPEAT", "2")
-        runs = json.loads(ai_battle("run", scripted, "--json", "--set", "discussion.goal=Sing.").out)["runs"]
+        runs = json.loads(ai_battle("run", scripted_file, "--json", "--set", "discussion.goal=Sing.").out)["runs"]
         assert len(runs) == 4
         assert {run["messages"][0]["parts"][0]["content"] for run in runs} == {"Sing."}
 
@@ -197,8 +197,8 @@ class TestTime:
 
 
 class TestResults:
-    def test_a_table_sums_up_what_each_run_took(self, ai_battle: Run, scripted: Path) -> None:
-        outcome = ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--out", "all", "--quiet")
+    def test_a_table_sums_up_what_each_run_took(self, ai_battle: Run, scripted_file: Path) -> None:
+        outcome = ai_battle("run", scripted_file, "--modes", "ai-ai,no-meta", "--out", "all", "--quiet")
 
         heading, first, second, total = outcome.lines[-5:-1]
         assert heading.split() == ["run", "mode", "repeat", "status", "turns", "tokens", "cost", "seconds"]
@@ -206,9 +206,9 @@ class TestResults:
         assert re.fullmatch(r"all/no-meta-1 +no-meta +1 +done +2 +\d+ in, \d+ out +\$0\.00 +\d+\.\d", second)
         assert re.fullmatch(r"All together: \d+ in, \d+ out, \$0\.00\.", total)
 
-    def test_json_is_one_document_of_all_runs(self, ai_battle: Run, scripted: Path) -> None:
-        single = json.loads(ai_battle("run", scripted, "--json").out)
-        outcome = ai_battle("run", scripted, "--repeat", 2, "--json", "--out", "all")
+    def test_json_is_one_document_of_all_runs(self, ai_battle: Run, scripted_file: Path) -> None:
+        single = json.loads(ai_battle("run", scripted_file, "--json").out)
+        outcome = ai_battle("run", scripted_file, "--repeat", 2, "--json", "--out", "all")
 
         (first, second) = json.loads(outcome.out)["runs"]
         assert {*first} == {*single, "mode", "repeat"}
@@ -227,18 +227,18 @@ class TestResults:
         assert statuses == ["done", "failed", "done"]
         assert "ai-battle resume all/human-ai-2" in outcome.err
 
-    def test_what_ended_is_reported_though_a_later_run_can_not_begin(self, ai_battle: Run, scripted: Path) -> None:
+    def test_what_ended_is_reported_though_a_later_run_can_not_begin(self, ai_battle: Run, scripted_file: Path) -> None:
         """Somebody takes its directory away from it meanwhile: here a tool of the first run."""
-        (scripted.parent / "take.py").write_text(
+        (scripted_file.parent / "take.py").write_text(
             "from pathlib import Path\nfrom ai_battle import tool\n\n\n"
             "@tool\ndef take() -> dict[str, bool]:\n"
             '    """Takes the place of the second run."""\n'
-            f"    Path({str(scripted.parent / 'all/ai-ai-2')!r}).write_text('taken')\n"
+            f"    Path({str(scripted_file.parent / 'all/ai-ai-2')!r}).write_text('taken')\n"
             "    return {'taken': True}\n"
         )
         written = SCRIPTED.replace("[one]", "[{call: {tool: take}}, one]")
-        scripted.write_text(f"{written}  tools: {{enabled: true, paths: [take.py]}}\n")
-        outcome = ai_battle("run", scripted, "--repeat", 3, "--trust", "--out", "all", "--json")
+        scripted_file.write_text(f"{written}  tools: {{enabled: true, paths: [take.py]}}\n")
+        outcome = ai_battle("run", scripted_file, "--repeat", 3, "--trust", "--out", "all", "--json")
 
         assert outcome.code == 2
         assert modes_and_repeats(outcome.out) == [("ai-ai", 1)]
@@ -269,9 +269,9 @@ class TestCost:
 
 class TestDryRun:
     def test_the_requests_of_each_mode_and_the_sum_of_the_forecast_are_shown(
-        self, ai_battle: Run, scripted: Path
+        self, ai_battle: Run, scripted_file: Path
     ) -> None:
-        outcome = ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--repeat", 3, "--dry-run")
+        outcome = ai_battle("run", scripted_file, "--modes", "ai-ai,no-meta", "--repeat", 3, "--dry-run")
 
         assert outcome.code == 0
         assert [line for line in outcome.lines if line.startswith("Mode ")] == [
@@ -282,9 +282,9 @@ class TestDryRun:
         assert sum("You are Ann" in line for line in outcome.lines) == 1, "no-meta sends no system prompt"
         assert not Path("runs").exists()
 
-    def test_the_sum_counts_every_run(self, ai_battle: Run, scripted: Path) -> None:
+    def test_the_sum_counts_every_run(self, ai_battle: Run, scripted_file: Path) -> None:
         document = json.loads(
-            ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--repeat", 3, "--dry-run", "--json").out
+            ai_battle("run", scripted_file, "--modes", "ai-ai,no-meta", "--repeat", 3, "--dry-run", "--json").out
         )
         modes = document["modes"]
         assert [(mode["mode"], mode["runs"]) for mode in modes] == [("ai-ai", 3), ("no-meta", 3)]
@@ -300,10 +300,10 @@ class TestInterrupted:
         slow = SCRIPTED.replace("script: [two]", "pace: 0.05, script: [a b c d e f g h i j k l m n o p]")
         (folder / "slow.yaml").write_text(slow)
         shape = ("--set", "discussion.turns=1", "--modes", "ai-ai,no-meta", "--repeat", "2")
-        process = begun("run", "slow.yaml", "--out", "all", *shape, *options)
+        process = begin("run", "slow.yaml", "--out", "all", *shape, *options)
         wait_for('"turn_started","turn":2', Path("all/ai-ai-2/journal.jsonl"))
         process.send_signal(signal.SIGINT)
-        stopped = ended(process)
+        stopped = wait_for_end(process)
 
         assert (stopped.code, "Traceback" in stopped.err) == (130, False)
         assert "Not started: no-meta-1, no-meta-2." in stopped.err
@@ -326,25 +326,27 @@ class TestBadInput:
         ],
     )
     def test_a_wrong_mode_is_named_before_anything_runs(
-        self, ai_battle: Run, scripted: Path, modes: str, words: str
+        self, ai_battle: Run, scripted_file: Path, modes: str, words: str
     ) -> None:
-        outcome = ai_battle("run", scripted, "--modes", modes)
+        outcome = ai_battle("run", scripted_file, "--modes", modes)
         assert (outcome.code, "--modes" in outcome.err, words in outcome.err) == (2, True, True)
         assert not Path("runs").exists()
 
     @pytest.mark.parametrize("number", ["0", "-1", "1001", "99999999999999999999", "two"])
-    def test_a_number_of_runs_that_makes_no_sense_is_refused(self, ai_battle: Run, scripted: Path, number: str) -> None:
-        outcome = ai_battle("run", scripted, f"--repeat={number}")
+    def test_a_number_of_runs_that_makes_no_sense_is_refused(
+        self, ai_battle: Run, scripted_file: Path, number: str
+    ) -> None:
+        outcome = ai_battle("run", scripted_file, f"--repeat={number}")
         assert (outcome.code, "--repeat" in outcome.err, number in outcome.err) == (2, True, True)
 
     @pytest.mark.parametrize("option", ["--record", "--replay"])
-    def test_a_recording_is_of_one_run(self, ai_battle: Run, scripted: Path, option: str) -> None:
-        outcome = ai_battle("run", scripted, "--repeat", 2, option, "tape.jsonl")
+    def test_a_recording_is_of_one_run(self, ai_battle: Run, scripted_file: Path, option: str) -> None:
+        outcome = ai_battle("run", scripted_file, "--repeat", 2, option, "tape.jsonl")
         assert (outcome.code, "A recording is of one run" in outcome.err) == (2, True)
         assert not Path("tape.jsonl").exists()
 
-    def test_a_directory_in_use_is_found_before_the_first_run(self, ai_battle: Run, scripted: Path) -> None:
-        ai_battle("run", scripted, "--modes", "no-meta", "--out", "all")
-        outcome = ai_battle("run", scripted, "--modes", "ai-ai,no-meta", "--out", "all")
+    def test_a_directory_in_use_is_found_before_the_first_run(self, ai_battle: Run, scripted_file: Path) -> None:
+        ai_battle("run", scripted_file, "--modes", "no-meta", "--out", "all")
+        outcome = ai_battle("run", scripted_file, "--modes", "ai-ai,no-meta", "--out", "all")
         assert (outcome.code, "all/no-meta-1 exists and is not empty" in outcome.err) == (2, True)
         assert not Path("all/ai-ai-1").exists()

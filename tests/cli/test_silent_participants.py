@@ -19,7 +19,7 @@ discussion:
 {more}"""
 
 
-def written(fault: str, turns: int = 1, more: str = "", then: str = "") -> str:
+def write_config(fault: str, turns: int = 1, more: str = "", then: str = "") -> str:
     script = f"[{{fail: {fault}}}{then}]"
     Path("talk.yaml").write_text(TALK.format(turns=turns, script=script, more=more).replace("gpt-4o", ANN))
     return "talk.yaml"
@@ -43,7 +43,7 @@ WHY = {"quota": "the quota is used up", "context_too_long": "does not fit the co
 def test_one_who_was_asked_once_and_failed_makes_the_run_fail(
     ai_battle: Run, failure: str, why: str, more: str
 ) -> None:
-    said = ai_battle("run", written(failure, 2 if "stop" in more else 1, more), "--json", "--out", "run")
+    said = ai_battle("run", write_config(failure, 2 if "stop" in more else 1, more), "--json", "--out", "run")
 
     document = json.loads(said.out)
     assert (said.code, document["status"]) == (1, "failed")
@@ -52,7 +52,7 @@ def test_one_who_was_asked_once_and_failed_makes_the_run_fail(
 
 
 def test_an_observer_who_never_answered_makes_the_run_fail(ai_battle: Run) -> None:
-    path = written("quota", more="    Eve: {type: scripted/eve, script: [Hello.]}\n")
+    path = write_config("quota", more="    Eve: {type: scripted/eve, script: [Hello.]}\n")
     Path(path).write_text(Path(path).read_text().replace("Bob: {", "Bob: {role: observer, "))
 
     said = ai_battle("run", path)
@@ -82,4 +82,4 @@ def test_such_a_run_is_resumed_with_the_turn_that_is_missing(ai_battle: Run) -> 
 
 
 def test_one_who_fails_once_and_answers_later_spoils_nothing(ai_battle: Run) -> None:
-    assert ai_battle("run", written("quota", turns=2, then=", At last.")).code == 0
+    assert ai_battle("run", write_config("quota", turns=2, then=", At last.")).code == 0

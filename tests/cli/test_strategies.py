@@ -55,7 +55,7 @@ benchmark:
 
 
 @pytest.fixture
-def installed(folder: Path) -> Run:
+def run_with_package(folder: Path) -> Run:
     """The command line of a machine on which a package brings the strategy."""
     place = folder / "site"
     info = place / "echoes-1.0.dist-info"
@@ -75,19 +75,19 @@ def installed(folder: Path) -> Run:
     return run  # type: ignore[return-value]
 
 
-def test_it_is_known_to_every_command(installed: Run, folder: Path) -> None:
-    shown = " ".join(str(installed("run", "--help")).split())
+def test_it_is_known_to_every_command(run_with_package: Run, folder: Path) -> None:
+    shown = " ".join(str(run_with_package("run", "--help")).split())
     assert "council, echoes, handover" in shown.partition("; experimental")[0]
-    installed("validate", "talk.yaml")
-    assert "where Bob echoes" in str(installed("run", "talk.yaml", "--dry-run", "--json"))
+    run_with_package("validate", "talk.yaml")
+    assert "where Bob echoes" in str(run_with_package("run", "talk.yaml", "--dry-run", "--json"))
 
-    result = json.loads(str(installed("run", "talk.yaml", "--json", "--out", "runs/one")))
+    result = json.loads(str(run_with_package("run", "talk.yaml", "--json", "--out", "runs/one")))
     assert result["messages"][-1]["parts"][0]["content"] == "A farm."
     assert result["collaboration"]["helped"] == 1
     assert "echoes" in (folder / "runs/one/journal.jsonl").read_text()
     assert "echoes" in (folder / "runs/one/report.html").read_text()
 
-    assert "helped" in str(installed("bench", "run", "suite.yaml", "--out", "bench"))
+    assert "helped" in str(run_with_package("bench", "run", "suite.yaml", "--out", "bench"))
     assert "echoes" in (folder / "bench/report.html").read_text()
 
 

@@ -48,7 +48,7 @@ CASES = {
 }
 
 
-def written(content: object) -> str:
+def write_config(content: object) -> str:
     Path("bells").mkdir()
     Path("tasks.jsonl").write_text('{"prompt": "What is it?", "reference": "large"}\n')
     Path("own.yaml").write_text(yaml.safe_dump(content))
@@ -59,7 +59,7 @@ def written(content: object) -> str:
 def test_who_changes_the_code_is_asked_again(
     ai_battle: Run, command: str, content: object, file: str, source: str
 ) -> None:
-    own = written(content)
+    own = write_config(content)
     Path(file).write_text(source)
     dry = (*command.split(), own, "--dry-run")
 
@@ -82,7 +82,7 @@ def test_who_changes_the_code_is_asked_again(
 def test_a_strategy_in_a_file_answers_in_a_benchmark(ai_battle: Run) -> None:
     Path("mine.py").write_text(STRATEGY)
 
-    shown = ai_battle("bench", "run", written(SUITE), "--trust", "--out", "out")
+    shown = ai_battle("bench", "run", write_config(SUITE), "--trust", "--out", "out")
 
     assert shown.code == 0
     assert "100.0 %" in shown.out

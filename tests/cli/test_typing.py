@@ -32,7 +32,7 @@ def you(tmp_path: Path) -> Iterator[Terminal]:
         yield opened
 
 
-def scrolled(terminal: Terminal) -> list[str]:
+def scrolled_lines(terminal: Terminal) -> list[str]:
     """The lines above the status line."""
     text = ESCAPES.sub("", STATUS.sub("", terminal.shown)).replace("\r", "")
     return [line for line in text.split("\n") if line]
@@ -49,7 +49,7 @@ def test_what_is_typed_stands_there_once_behind_the_prompt(you: Terminal) -> Non
     you.press("Bye.\n")
 
     assert you.end() == 0
-    assert scrolled(you)[2:9] == [
+    assert scrolled_lines(you)[2:9] == [
         "You> Hello there.",
         "Ann scripted/a",
         "First.",
@@ -70,7 +70,7 @@ def test_an_empty_line_lets_the_turn_pass(you: Terminal) -> None:
     you.press("Bye.\n")
 
     assert you.end() == 0
-    assert scrolled(you)[2:5] == [PROMPT, "You let the turn pass.", "Ann scripted/a"]
+    assert scrolled_lines(you)[2:5] == [PROMPT, "You let the turn pass.", "Ann scripted/a"]
 
 
 def test_the_end_of_the_input_leaves_and_the_others_go_on(you: Terminal) -> None:
@@ -79,7 +79,7 @@ def test_the_end_of_the_input_leaves_and_the_others_go_on(you: Terminal) -> None
     you.press(CTRL_D)
 
     assert you.end() == 0
-    lines = scrolled(you)
+    lines = scrolled_lines(you)
     assert lines[lines.index("You left the discussion.") - 1] == PROMPT
     assert {"Second.", "Fourth."} <= {*lines}
 
@@ -94,12 +94,12 @@ def test_ctrl_c_at_the_prompt_ends_the_run_on_a_line_of_its_own_and_it_can_be_re
     you.press(CTRL_C)
 
     assert you.end() == 130
-    assert scrolled(you)[-1].startswith("Interrupted; every finished turn is kept.")
+    assert scrolled_lines(you)[-1].startswith("Interrupted; every finished turn is kept.")
     with terminal("resume", tmp_path / "run") as again:
         again.read_until(PROMPT)
         again.press("Back again.\n")
         assert again.end() == 0
-    shown = scrolled(again)
+    shown = scrolled_lines(again)
     assert shown[:5] == ["You:", "Hello.", "Ann:", "First.", "Bob:"]
     assert shown[7:11] == ["→ resumed at turn 4", "You> Back again.", "Ann scripted/a", "Second."]
 
@@ -107,7 +107,7 @@ def test_ctrl_c_at_the_prompt_ends_the_run_on_a_line_of_its_own_and_it_can_be_re
 ALT_ENTER, UP, PASTE, PASTED = "\x1b\r", "\x1b[A", "\x1b[200~", "\x1b[201~"
 
 
-def said(run: Path) -> list[str]:
+def typed_texts(run: Path) -> list[str]:
     return [message.text for message in messages(run) if message.speaker == "You"]
 
 
@@ -119,7 +119,7 @@ def test_what_is_typed_has_several_lines_and_earlier_lines_come_back(you: Termin
     you.press(f"{UP}!\n")
 
     assert you.end() == 0
-    assert said(tmp_path / "run") == ["One\ntwo \nthree", "One\ntwo \nthree!"]
+    assert typed_texts(tmp_path / "run") == ["One\ntwo \nthree", "One\ntwo \nthree!"]
 
 
 def test_pasted_lines_are_one_message(you: Terminal, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_pasted_lines_are_one_message(you: Terminal, tmp_path: Path) -> None:
     you.press("\n")
 
     assert you.end() == 0
-    assert said(tmp_path / "run") == ["First.\nSecond.\nThird."]
+    assert typed_texts(tmp_path / "run") == ["First.\nSecond.\nThird."]
 
 
 def test_a_pasted_megabyte_is_said_whole(you: Terminal, tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_a_pasted_megabyte_is_said_whole(you: Terminal, tmp_path: Path) -> None:
     you.press("\n")
 
     assert you.end() == 0
-    assert said(tmp_path / "run") == [pasted]
+    assert typed_texts(tmp_path / "run") == [pasted]
 
 
 def test_what_was_said_in_an_earlier_run_comes_back_too(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_what_was_said_in_an_earlier_run_comes_back_too(tmp_path: Path) -> None:
             opened.read_until(PROMPT)
             opened.press(keys)
             assert opened.end() == 0
-        assert said(tmp_path / name) == ["Remember me."]
+        assert typed_texts(tmp_path / name) == ["Remember me."]
 
 
 def test_help_tells_what_can_be_typed_and_end_ends_it(you: Terminal, tmp_path: Path) -> None:
@@ -158,8 +158,11 @@ def test_help_tells_what_can_be_typed_and_end_ends_it(you: Terminal, tmp_path: P
     you.press("/end\n")
 
     assert you.end() == 0
-    assert "  /attach FILE     send a file with what you say next: a text, a picture, a PDF or a video" in scrolled(you)
-    assert any(line.startswith("Done (You ended it)") for line in scrolled(you))
+    assert (
+        "  /attach FILE     send a file with what you say next: a text, a picture, a PDF or a video"
+        in scrolled_lines(you)
+    )
+    assert any(line.startswith("Done (You ended it)") for line in scrolled_lines(you))
 
 
 def test_a_terminal_without_an_editor_reads_lines(tmp_path: Path) -> None:
@@ -169,7 +172,7 @@ def test_a_terminal_without_an_editor_reads_lines(tmp_path: Path) -> None:
         opened.read_until(PROMPT)
         opened.press("Hello.\n")
         assert opened.end() == 0
-    assert said(tmp_path / "run") == ["Hello."]
+    assert typed_texts(tmp_path / "run") == ["Hello."]
 
 
 def test_a_table_of_who_spoke_ends_a_run(you: Terminal) -> None:
@@ -178,7 +181,7 @@ def test_a_table_of_who_spoke_ends_a_run(you: Terminal) -> None:
     you.press("Bye.\n")
 
     assert you.end() == 0
-    lines = scrolled(you)
+    lines = scrolled_lines(you)
     table = lines[lines.index(next(line for line in lines if line.split()[:2] == ["model", "turns"])) :]
     assert [line.split()[:3] for line in table[1:4]] == [
         ["You", "person", "2"],

@@ -75,7 +75,7 @@ class Model:
     @property
     def last(self) -> str:
         """All text of the last request."""
-        return said(self.script.requests[-1])
+        return request_text(self.script.requests[-1])
 
 
 def model(*script: Any, price: TokenPrice = SMALL_PRICE, name: str = "small", **options: Any) -> Model:
@@ -87,18 +87,18 @@ def large(*script: Any, **options: Any) -> Model:
     return model(*script, price=LARGE_PRICE, name="large", **options)
 
 
-def said(request: ModelRequest) -> str:
+def request_text(request: ModelRequest) -> str:
     results = (result.text for message in request.messages for result in message.tool_results)
     return "\n".join((request.system, *(message.text for message in request.messages), *results))
 
 
 def same(one: Usage, other: Usage) -> bool:
-    """Whether two usages are the same, but for how their dollars are rounded."""
+    """Tells whether two usages are the same, but for how their dollars are rounded."""
     costs_the_same = one.cost_usd is not None and isclose(one.cost_usd, other.cost_usd or 0.0)
     return replace(one, cost_usd=0.0) == replace(other, cost_usd=0.0) and costs_the_same
 
 
-def asked(text: str = "What is two and two?", **details: Any) -> ModelRequest:
+def model_request(text: str = "What is two and two?", **details: Any) -> ModelRequest:
     return ModelRequest((user(text),), **details)
 
 
@@ -108,7 +108,7 @@ class HelpLog(EventLog):
     def of(self, *kinds: type[Event]) -> list[Any]:
         return [event for event in self.events if isinstance(event, kinds)]
 
-    def used(self, role: Role | None = None) -> Usage:
+    def usage(self, role: Role | None = None) -> Usage:
         replies = (event for event in self.of(ModelReplied) if role in (None, event.role))
         return sum((event.usage for event in replies), NOTHING_USED)
 

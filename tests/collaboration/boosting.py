@@ -51,7 +51,7 @@ class File(Tool):
         return {"text": "sales rose sharply"}
 
 
-def asked(text: str = "Analyze the sales.", *tools: ToolSpec, **details: Any) -> ModelRequest:
+def model_request(text: str = "Analyze the sales.", *tools: ToolSpec, **details: Any) -> ModelRequest:
     return ModelRequest((user(text),), tools=tools, **details)
 
 
@@ -99,11 +99,11 @@ class TwoModels:
         self.boost.says(*boost)
         self.auxiliary.says(*auxiliary)
 
-    def planned(self, number: int = -1) -> str:
+    def boost_text(self, number: int = -1) -> str:
         """All that the boost model was sent, as text."""
         return text_of(self.boost.questions[number].body)
 
-    def executed(self, number: int = -1) -> dict[str, Any]:
+    def auxiliary_body(self, number: int = -1) -> dict[str, Any]:
         """The body of a request to the auxiliary model."""
         return self.auxiliary.questions[number].body
 

@@ -16,7 +16,7 @@ async def models() -> AsyncIterator[Models]:
 
 
 @pytest.fixture
-def fenced() -> None:
+def working_fence() -> None:
     """Skips a test where no fence works."""
     try:
         choose("auto")

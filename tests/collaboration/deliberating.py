@@ -24,7 +24,7 @@ def order_of(asked: str, opinion: Sequence[str]) -> list[str]:
 
 
 def member(says: str, opinion: Sequence[str], chair: Callable[[str], str] | None = None) -> Callable[[Any], str]:
-    """What a model replies to the body of a request: its answer, its ranking, or what it makes of all as the chair."""
+    """Replies to the body of a request with an answer, a ranking, or what the chair makes of all."""
 
     def reply(body: Any) -> str:
         asked = texts(body)

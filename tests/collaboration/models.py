@@ -52,5 +52,5 @@ async def running() -> AsyncIterator[Models]:
         yield Models(fakes)
 
 
-def asked(text: str = QUESTION, **details: object) -> ModelRequest:
+def model_request(text: str = QUESTION, **details: object) -> ModelRequest:
     return ModelRequest((user(text),), **details)  # type: ignore[arg-type]

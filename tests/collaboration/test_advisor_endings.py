@@ -21,7 +21,7 @@ IN_TIME = RunnerLimits(max_rounds=9, backoff_seconds=0)
 async def reasons(
     *worker: Any, results: tuple[str, ...] = (), prompt: str = "Build it.", before: str = ""
 ) -> list[str]:
-    """Why the advisor was asked, of a worker that says this."""
+    """Returns why the advisor was asked, of a worker that says this."""
     brought = iter(results)
 
     @tool(writes=True)
@@ -113,7 +113,7 @@ LOOKED_UP = {
 
 
 async def reasons_of(prompt: str, *worker: Any) -> list[str]:
-    """Why the advisor was asked, of a worker that has these two tools."""
+    """Returns why the advisor was asked, of a worker that has these two tools."""
     model, helper = ScriptedClient(*worker, "That is all."), ScriptedClient("Look again.", loop=True)
     log = EventLog()
     client = ToolCapableClient(advisor.create(model, helper), [look_up, send_message], IN_TIME)

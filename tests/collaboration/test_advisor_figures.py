@@ -126,7 +126,7 @@ async def do_one(worker: Worker, help_rate: float | None = None, **options: Any)
     heard = HelpLog()
     client = ToolCapableClient(pair, [Prices()], LIMITS)
     answer = await client.complete(ModelRequest((user(f"What is the price of part p-{worker.number}?"),)), heard)
-    assert heard.used("helper").cost_usd == pytest.approx(answer.usage.cost_usd), "the bill is that of the advice"
+    assert heard.usage("helper").cost_usd == pytest.approx(answer.usage.cost_usd), "the bill is that of the advice"
     assert len(heard.of(HelpAsked)) == helper.calls
     return Done(f"is {2 * worker.number}." in answer.text, worker, heard)
 

@@ -16,7 +16,7 @@ SITUATIONS = [
 ]
 
 
-def judged(situation: Mapping[str, Any], kind: str) -> Iterator[bool]:
+def verdicts(situation: Mapping[str, Any], kind: str) -> Iterator[bool]:
     call = ToolCall(situation["tool"][0], situation["arguments"], "call_1")
     result = ToolResult(call, (Text(situation["result"]),), situation["is_error"])
     messages = (user(situation["prompt"]), Message("assistant", (call,)), Message("tool", (result,)))
@@ -26,20 +26,20 @@ def judged(situation: Mapping[str, Any], kind: str) -> Iterator[bool]:
 
 def test_right_answers_to_results_are_left_alone_in_any_language() -> None:
     """Rounded, in another unit, in words, with sums over what was returned."""
-    found = [stuck for situation in SITUATIONS for stuck in judged(situation, "right")]
+    found = [stuck for situation in SITUATIONS for stuck in verdicts(situation, "right")]
     assert sum(found) / len(found) <= 0.05
 
 
 def test_most_answers_that_tell_something_else_are_found() -> None:
     """Another figure, time, code, name or state; not knowing what was returned; a failure that is not told."""
-    found = [stuck for situation in SITUATIONS for stuck in judged(situation, "wrong")]
+    found = [stuck for situation in SITUATIONS for stuck in verdicts(situation, "wrong")]
     assert sum(found) / len(found) >= 0.7
 
 
 @pytest.mark.parametrize("answer", ["7 * 24 = 158.", "The product is 158."])
 def test_what_contradicts_the_calculator_is_found(answer: str) -> None:
     call = {"tool": ["calculator", "Evaluates an expression."], "arguments": {"expression": "7*24"}, "is_error": False}
-    (stuck,) = judged({**call, "prompt": "What is 7 * 24?", "result": "168", "answers": [answer]}, "answers")
+    (stuck,) = verdicts({**call, "prompt": "What is 7 * 24?", "result": "168", "answers": [answer]}, "answers")
     assert stuck
 
 
@@ -61,5 +61,5 @@ def test_what_contradicts_the_calculator_is_found(answer: str) -> None:
 )
 def test_tables_empty_lists_and_large_units_are_read_as_people_tell_them(prompt: str, result: str, answer: str) -> None:
     situation = {"tool": ["lookup", "Looks things up."], "arguments": {"what": "it"}, "is_error": False}
-    (stuck,) = judged({**situation, "prompt": prompt, "result": result, "answers": [answer]}, "answers")
+    (stuck,) = verdicts({**situation, "prompt": prompt, "result": result, "answers": [answer]}, "answers")
     assert not stuck

@@ -23,39 +23,43 @@ EIGHTEEN, TWENTY = Ballot("number", "18"), Ballot("number", "20")
 DOUBTFUL = Assessment(0.6, 0.2, stuck=True)
 
 
-def said(text: str, prompt: str = "How many?", **details: Any) -> Ballot | None:
+def ballot_of_text(text: str, prompt: str = "How many?", **details: Any) -> Ballot | None:
     return ballot(ModelRequest((user(prompt),), **details), ModelResponse(assistant(text)))
 
 
-def called(*calls: ToolCall) -> Ballot | None:
+def ballot_of_calls(*calls: ToolCall) -> Ballot | None:
     return ballot(ModelRequest((user("Hot?"),), tools=(WEATHER,)), ModelResponse(Message("assistant", calls)))
 
 
 def test_answers_are_compared_by_what_they_come_down_to() -> None:
-    assert said("So 7 + 11 = 18.\n#### 18") == said("**Answer:** $18.00") == EIGHTEEN
-    assert said("It is B.", "Which?\n(A) one\n(B) two") == Ballot("option", "B")
-    assert said("Paris!", "Which city?") == said("paris", "Which city?")
-    assert said("A long story. " * 100, "Tell me one.") is None
+    assert ballot_of_text("So 7 + 11 = 18.\n#### 18") == ballot_of_text("**Answer:** $18.00") == EIGHTEEN
+    assert ballot_of_text("It is B.", "Which?\n(A) one\n(B) two") == Ballot("option", "B")
+    assert ballot_of_text("Paris!", "Which city?") == ballot_of_text("paris", "Which city?")
+    assert ballot_of_text("A long story. " * 100, "Tell me one.") is None
 
 
 def test_calls_are_the_same_whatever_their_spelling_order_and_ids() -> None:
-    one = called(ToolCall("weather", {"city": "Rome"}, "a"), ToolCall("weather", {"city": "Oslo", "days": 2}, "b"))
-    other = called(ToolCall("weather", {"days": "2", "city": "Oslo"}), ToolCall("weather", {"days": 1, "city": "Rome"}))
+    one = ballot_of_calls(
+        ToolCall("weather", {"city": "Rome"}, "a"), ToolCall("weather", {"city": "Oslo", "days": 2}, "b")
+    )
+    other = ballot_of_calls(
+        ToolCall("weather", {"days": "2", "city": "Oslo"}), ToolCall("weather", {"days": 1, "city": "Rome"})
+    )
     assert one == other
-    assert one != called(ToolCall("weather", {"city": "Rome"}))
+    assert one != ballot_of_calls(ToolCall("weather", {"city": "Rome"}))
 
 
 def test_json_is_the_same_whatever_stands_around_it() -> None:
     schema = {"type": "object"}
-    one = said('{"a": 1, "b": [2]}', output_schema=schema)
-    assert one == said('Here it is:\n```json\n{"b": [2.0], "a": 1}\n```', output_schema=schema)
-    assert one != said('{"a": 2}', output_schema=schema)
-    assert said("I have no object.", output_schema=schema) != one
+    one = ballot_of_text('{"a": 1, "b": [2]}', output_schema=schema)
+    assert one == ballot_of_text('Here it is:\n```json\n{"b": [2.0], "a": 1}\n```', output_schema=schema)
+    assert one != ballot_of_text('{"a": 2}', output_schema=schema)
+    assert ballot_of_text("I have no object.", output_schema=schema) != one
 
 
 @pytest.mark.parametrize("text", ["{" * 10_000, "[" * 100_000, '{"a": ' * 5_000, "", "}"])
 def test_hostile_json_is_no_ballot_and_no_error(text: str) -> None:
-    assert said(text, output_schema={"type": "object"}) is None
+    assert ballot_of_text(text, output_schema={"type": "object"}) is None
 
 
 @pytest.mark.parametrize(

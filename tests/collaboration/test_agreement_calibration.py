@@ -21,7 +21,7 @@ from ai_battle.testing import ScriptedClient
 from research.answer_tables import read_rows, read_table
 from research.peers import PAIR
 
-from .acting import HelpLog, asked
+from .acting import HelpLog, model_request
 
 SAMPLE = Path(__file__).parent / "data" / "cascade"
 PROMPT = "A box holds {} pens and a bag holds {}. How many pens are there?"
@@ -45,7 +45,7 @@ def answers(number: int, *, peers: int = 1, labels: bool = True, trust: float = 
 
 
 async def share_helped(report: Report, made: Sequence[LabelledAnswer]) -> float:
-    """How many of them the large model answers, with what was calibrated in the place of the defaults."""
+    """Returns how many of them the large model answers, with what was calibrated in the place of the defaults."""
     helped = 0
     for answer in made:
         large = ScriptedClient("#### 0")
@@ -53,7 +53,7 @@ async def share_helped(report: Report, made: Sequence[LabelledAnswer]) -> float:
         make = peer.create if len(others) == 1 else council.create
         detector = StuckDetector(calibration=Calibration.of_json(json.loads(json.dumps(report.calibration.as_json()))))
         client = make(ScriptedClient(answer.response), large, peers=others, stuck_detector=detector)
-        await client.complete(asked(answer.prompt))
+        await client.complete(model_request(answer.prompt))
         helped += len(large.requests)
     return helped / len(made)
 
@@ -89,7 +89,7 @@ async def test_what_most_say_is_doubted_too_where_it_was_often_wrong() -> None:
     others = [ScriptedClient("I count them all.\n#### 1.5") for _ in range(2)]
     detector = StuckDetector(calibration=report.calibration)
     client = council.create(ScriptedClient("#### 110"), large, peers=others, stuck_detector=detector)
-    response = await client.complete(asked(PROMPT.format(50, 60)), heard := HelpLog())
+    response = await client.complete(model_request(PROMPT.format(50, 60)), heard := HelpLog())
 
     assert response.text == "#### 110"
     assert len(large.requests) == 1
@@ -106,7 +106,7 @@ async def test_a_split_that_rarely_mattered_is_not_sent_on() -> None:
     client = peer.create(
         ScriptedClient(made[1].response), large, peers=[ScriptedClient("#### 1")], stuck_detector=detector
     )
-    response = await client.complete(asked(made[1].prompt), heard := HelpLog())
+    response = await client.complete(model_request(made[1].prompt), heard := HelpLog())
 
     assert (response.text, large.requests, heard.of(StuckFound)) == (made[1].response, [], [])
     assert len(heard.of(HelpAsked)) == 1
@@ -211,7 +211,7 @@ async def test_on_recorded_answers_it_holds_for_questions_that_it_has_not_seen(n
         detector = StuckDetector(calibration=report.calibration)
         peers = [ScriptedClient(answer.peers[0])]
         client = peer.create(ScriptedClient(answer.response), large, peers=peers, stuck_detector=detector)
-        response = await client.complete(asked(answer.prompt))
+        response = await client.complete(model_request(answer.prompt))
         calls += len(large.requests)
         served.append((answer.helper_good if response.text == "large" else answer.good) or 0.0)
     small = fmean(each.good or 0.0 for each in others)

@@ -13,9 +13,9 @@ from ai_battle.signals.outcomes import ProgramOutcome
 from research import cascade, councils, verification
 from research.agreement import LOCAL, RESERVE
 from research.answer_tables import KINDS, Table, family, read_table
-from research.councils import COUNCIL, calibrated, council
+from research.councils import COUNCIL, calibrated_council, council
 from research.outcomes import outcome_lines
-from research.peers import Attempt, Beside, alone, read_attempts, second_look, unseen, worth
+from research.peers import Attempt, Beside, alone, judge_unseen, read_attempts, second_look, worth
 
 SAMPLE = Path(__file__).parent / "data" / "cascade"
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
@@ -38,7 +38,7 @@ def table(folder: Path) -> Table:
 
 @pytest.fixture(scope="module")
 def attempts(folder: Path) -> list[Attempt]:
-    return unseen(read_attempts(folder), folder)
+    return judge_unseen(read_attempts(folder), folder)
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def attempts(folder: Path) -> list[Attempt]:
 def test_one_peer_finds_wrong_answers_and_saves_large_calls(peer: str, attempts: list[Attempt], table: Table) -> None:
     beside = Beside.of(attempts, table, peer)
     assert beside.disagreement().auroc >= 0.90
-    for found in (beside.with_detector(), beside.calibrated()):
+    for found in (beside.with_detector(), beside.calibrate()):
         assert found.auroc >= 0.92
         assert found.cpt80 <= MOST_LARGE_CALLS
 
@@ -78,7 +78,7 @@ def test_a_reserve_spares_large_calls_and_loses_nothing(table: Table) -> None:
 
 @pytest.mark.slow
 def test_a_calibrated_council_recovers_nine_tenths(table: Table) -> None:
-    found = calibrated(table, COUNCIL)
+    found = calibrated_council(table, COUNCIL)
     assert found.mean >= 0.90
     assert found.large_calls <= 0.10
 
@@ -94,7 +94,7 @@ def test_what_running_shows_of_recorded_answers_is_counted(tmp_path: Path) -> No
 @pytest.mark.slow
 @corpus_only
 def test_every_peer_will_do() -> None:
-    table, attempts = read_table(CORPUS, "gsm8k"), unseen(read_attempts(CORPUS), CORPUS)
+    table, attempts = read_table(CORPUS, "gsm8k"), judge_unseen(read_attempts(CORPUS), CORPUS)
     for peer in LOCAL:
         found = Beside.of(attempts, table, peer).with_detector()
         assert found.auroc >= 0.90
@@ -115,7 +115,7 @@ def test_what_a_vote_is_worth_was_counted() -> None:
 @pytest.mark.slow
 @corpus_only
 def test_a_cascade_is_better_than_its_small_models_with_few_large_calls() -> None:
-    found = cascade.cascaded(CORPUS)
+    found = cascade.run_cascade(CORPUS)
     assert found.quality > found.second + 0.045
     assert found.last_calls < found.second_calls < 0.2
 
@@ -143,7 +143,9 @@ def test_a_model_that_did_not_answer_is_wrong_and_agrees_with_nobody(table: Tabl
 
 @pytest.mark.slow
 @corpus_only
-async def test_thirteen_councils_recover_four_fifths_where_programs_are_run(fenced: None, tmp_path: Path) -> None:
+async def test_thirteen_councils_recover_four_fifths_where_programs_are_run(
+    working_fence: None, tmp_path: Path
+) -> None:
     """Of three of them in four nothing can be run; the mean without running is below."""
     prompts = CORPUS / "crux.llama3.1-8b.llama3.1-405b.jsonl.gz"
     outcomes = tmp_path / "outcomes.jsonl"

@@ -16,7 +16,7 @@ from ai_battle.judging.detector import StuckDetector
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import Reply, call, contract, fault, reply
 
-from .models import SHORT, USELESS, Models, asked
+from .models import SHORT, USELESS, Models, model_request
 
 HARD_CHECKS = StuckDetector(threshold=0)
 """Finds what is cut off, empty or a loop, and has no doubts about the rest."""
@@ -44,7 +44,7 @@ def kinds(log: EventLog, kind: type) -> list[Any]:
 async def test_two_that_agree_need_nobody_else(models: Models) -> None:
     models.peer.says("#### 18")
     client = of(models, peer.create)
-    response = await client.complete(asked(), log := EventLog())
+    response = await client.complete(model_request(), log := EventLog())
     await client.aclose()
 
     assert (response.text, models.calls) == ("The answer is 18.", (1, 1, 0, 0))
@@ -56,7 +56,7 @@ async def test_where_two_differ_the_large_model_answers(models: Models) -> None:
     models.peer.says("#### 20")
     models.large.says("They are 18.")
     client = of(models, peer.create)
-    response = await client.complete(asked(), log := EventLog())
+    response = await client.complete(model_request(), log := EventLog())
     await client.aclose()
 
     assert (response.text, models.calls) == ("They are 18.", (1, 1, 0, 1))
@@ -68,7 +68,7 @@ async def test_where_two_differ_the_large_model_answers(models: Models) -> None:
 async def test_without_a_large_model_the_likelier_answer_is_served(models: Models) -> None:
     models.small.says(CUT)
     client = peer.create(models.client(models.small), peers=[models.client(models.peer)], stuck_detector=HARD_CHECKS)
-    response = await client.complete(asked())
+    response = await client.complete(model_request())
     await client.aclose()
     assert (response.text, models.calls) == ("The answer is 18.", (1, 1, 0, 0))
 
@@ -77,7 +77,7 @@ async def test_without_a_large_model_the_likelier_answer_is_served(models: Model
 async def test_without_the_peer_the_detector_decides(models: Models, useless: str) -> None:
     models.peer.says(USELESS[useless])
     client = of(models, peer.create, helping=SHORT)
-    response = await client.complete(asked(), log := EventLog())
+    response = await client.complete(model_request(), log := EventLog())
     await client.aclose()
     assert (response.text, models.calls) == ("The answer is 18.", (1, 1, 0, 0))
     assert len(kinds(log, HelpFailed)) == 1
@@ -85,7 +85,7 @@ async def test_without_the_peer_the_detector_decides(models: Models, useless: st
 
 async def test_a_peer_is_asked_the_same_and_is_not_shown_the_attempt(models: Models) -> None:
     client = of(models, peer.create)
-    await client.complete(asked(system="Be brief."))
+    await client.complete(model_request(system="Be brief."))
     await client.aclose()
     body = str(models.peer.questions[0].body)
     assert "How many are 7 and 11?" in body
@@ -117,7 +117,7 @@ async def test_where_the_large_model_brings_nothing_the_best_own_answer_stands(
     divide(models)
     models.large.says(USELESS[useless])
     client = of(models, make, helping=SHORT)
-    response = await client.complete(asked(), log := EventLog())
+    response = await client.complete(model_request(), log := EventLog())
     await client.aclose()
 
     assert models.calls == DIVIDED[make]
@@ -132,7 +132,7 @@ async def test_where_opinions_are_divided_the_large_model_answers(
 ) -> None:
     divide(models)
     client = of(models, make)
-    response = await client.complete(asked(), log := EventLog())
+    response = await client.complete(model_request(), log := EventLog())
     await client.aclose()
     assert (response.text, models.calls) == ("The answer is 18.", DIVIDED[make])
     assert response.usage.total_tokens == sum(
@@ -141,7 +141,7 @@ async def test_where_opinions_are_divided_the_large_model_answers(
 
 
 def len_of_answer(models: Models) -> int:
-    """What the answer of the large model came to, by the fake's own count."""
+    """Returns what the answer of the large model came to, by the fake's own count."""
     asked_size = len(models.large.questions[0].raw) // 4 + 1
     return asked_size + (len("The answer is 18.") + 3) // 4
 
@@ -151,7 +151,7 @@ async def test_the_primary_failing_is_the_turn_failing(models: Models, make: Cal
     models.small.always(fault("http_400"))
     client = of(models, make)
     with pytest.raises(ProviderError):
-        await client.complete(asked())
+        await client.complete(model_request())
     await client.aclose()
 
 
@@ -161,7 +161,7 @@ async def test_an_answer_that_was_cut_off_is_not_served_while_there_is_a_better_
 ) -> None:
     models.small.always(CUT)
     client = of(models, make)
-    response = await client.complete(asked())
+    response = await client.complete(model_request())
     await client.aclose()
     assert response.text == "The answer is 18."
 
@@ -173,7 +173,7 @@ async def test_the_limit_of_calls_holds_and_the_best_own_answer_stands(
     models.small.says(CUT)
     helping = Helping(limits=HelpLimits(calls=0))
     client = of(models, make, helping=helping)
-    response = await client.complete(asked(), log := EventLog())
+    response = await client.complete(model_request(), log := EventLog())
     await client.aclose()
     assert (response.text, models.calls) == (CUT.text, (1, 0, 0, 0))
     assert "limit of calls" in kinds(log, HelpFailed)[0].reason
@@ -186,7 +186,7 @@ async def test_a_primary_that_says_nothing_is_helped_like_a_poor_one(
 ) -> None:
     models.small.always(silence)
     client = of(models, make)
-    response = await client.complete(asked(), log := EventLog())
+    response = await client.complete(model_request(), log := EventLog())
     await client.aclose()
     assert response.text == log.text == "The answer is 18."
 
@@ -196,7 +196,7 @@ async def test_silence_is_an_error_where_nobody_else_says_anything(models: Model
         fake.always(reply(""))
     client = of(models, peer.create)
     with pytest.raises(ProviderError):
-        await client.complete(asked())
+        await client.complete(model_request())
     await client.aclose()
 
 
@@ -206,7 +206,7 @@ async def test_silence_is_an_error_where_nobody_else_says_anything(models: Model
 async def test_the_plurality_is_served_though_the_primary_is_outvoted(models: Models) -> None:
     models.small.says("#### 20")
     client = of(models, council.create)
-    response = await client.complete(asked(), log := EventLog())
+    response = await client.complete(model_request(), log := EventLog())
     await client.aclose()
 
     assert (response.text, models.calls) == ("The answer is 18.", (1, 1, 1, 0))
@@ -226,7 +226,7 @@ async def test_no_number_of_votes_makes_good_what_is_false_by_itself(models: Mod
         fake.always(said)
     models.large.says("That is another matter.")
     client = of(models, council.create, stuck_detector=StuckDetector())
-    response = await client.complete(asked(prompt))
+    response = await client.complete(model_request(prompt))
     await client.aclose()
 
     assert (response.text, models.calls[-1]) == ("That is another matter.", 1)
@@ -238,7 +238,7 @@ async def test_one_that_holds_is_served_before_two_that_agree_on_what_is_false(m
     models.third.always("7 * 24 = 168 rolls. The answer is 168.")
     clients = [models.client(fake) for fake in (models.small, models.peer, models.third)]
     client = council.create(clients[0], None, peers=clients[1:])
-    response = await client.complete(asked("How many rolls are 7 trays of 24 rolls?"))
+    response = await client.complete(model_request("How many rolls are 7 trays of 24 rolls?"))
     await client.aclose()
 
     assert "168" in response.text
@@ -252,19 +252,19 @@ async def test_the_reserve_is_asked_only_where_opinions_are_divided(models: Mode
         models=[reserve],
         stuck_detector=HARD_CHECKS,
     )
-    await client.complete(asked())
+    await client.complete(model_request())
     assert (models.calls, len(reserve.requests)) == ((1, 1, 1, 0), 0)
 
     models.small.says("#### 18")
     models.peer.says("#### 19")
     models.third.says("#### 20")
-    assert (await client.complete(asked())).text == "#### 18"
+    assert (await client.complete(model_request())).text == "#### 18"
     assert (models.calls, len(reserve.requests)) == ((2, 2, 2, 0), 1)
 
     models.small.says("#### 19")
     models.peer.says("#### 19")
     models.large.says("They are 18.")
-    assert (await client.complete(asked())).text == "They are 18."
+    assert (await client.complete(model_request())).text == "They are 18."
     assert (models.calls, len(reserve.requests)) == ((3, 3, 3, 1), 2)
     await client.aclose()
 
@@ -272,7 +272,7 @@ async def test_the_reserve_is_asked_only_where_opinions_are_divided(models: Mode
 async def test_a_member_that_fails_has_no_vote(models: Models) -> None:
     models.third.says(fault("http_500"))
     client = of(models, council.create)
-    response = await client.complete(asked(), log := EventLog())
+    response = await client.complete(model_request(), log := EventLog())
     await client.aclose()
     assert (response.text, models.calls) == ("The answer is 18.", (1, 1, 1, 0))
     assert len(kinds(log, HelpFailed)) == 1
@@ -284,7 +284,7 @@ async def test_tool_calls_are_voted_on(models: Models) -> None:
     models.peer.says(call("look", what="sun"))
     models.third.says(call("look", what="sun"))
     client = of(models, council.create)
-    response = await client.complete(asked("Look at the sun.", tools=(tool,)))
+    response = await client.complete(model_request("Look at the sun.", tools=(tool,)))
     await client.aclose()
     assert [dict(made.arguments) for made in response.tool_calls] == [{"what": "sun"}]
     assert models.calls == (1, 1, 1, 0)
@@ -294,7 +294,7 @@ async def test_long_free_text_is_left_to_the_detector(models: Models) -> None:
     for number, fake in enumerate(models.all):
         fake.says(f"{number} is a fine number to begin a story with. " + " ".join(f"word{n}" for n in range(150)))
     client = of(models, council.create)
-    response = await client.complete(asked("Tell me a story."))
+    response = await client.complete(model_request("Tell me a story."))
     await client.aclose()
     assert response.text.startswith("0 is")
     assert models.calls == (1, 1, 1, 0)
@@ -305,7 +305,7 @@ async def test_only_the_primary_is_heard_while_several_answer(models: Models) ->
     models.peer.says("Three four 18")
     models.third.says("Five six 18")
     client = of(models, council.create)
-    await client.complete(asked(), log := EventLog())
+    await client.complete(model_request(), log := EventLog())
     await client.aclose()
     assert "".join(event.text for event in kinds(log, DraftDelta)) == "One two 18"
     assert "".join(event.text for event in kinds(log, TextDelta)) == "One two 18"
@@ -317,7 +317,7 @@ async def test_only_the_primary_is_heard_while_several_answer(models: Models) ->
 async def test_samples_are_calls_of_their_own_with_seeds_and_a_temperature(models: Models) -> None:
     models.small.says("#### 17", "#### 18", "#### 18")
     client = of(models, vote.create, samples=3)
-    response = await client.complete(asked(options={"seed": 5, "temperature": 0}))
+    response = await client.complete(model_request(options={"seed": 5, "temperature": 0}))
     await client.aclose()
 
     options = sorted((request.body["options"] for request in models.small.questions), key=lambda each: each["seed"])
@@ -328,7 +328,7 @@ async def test_samples_are_calls_of_their_own_with_seeds_and_a_temperature(model
 
 async def test_a_sample_that_fails_is_one_vote_less(models: Models) -> None:
     script = ScriptedClient("#### 18", {"fail": "rate_limited"}, "#### 18")
-    response = await vote.create(script, samples=3, stuck_detector=HARD_CHECKS).complete(asked())
+    response = await vote.create(script, samples=3, stuck_detector=HARD_CHECKS).complete(model_request())
     assert (response.text, len(script.requests)) == ("#### 18", 3)
 
 
@@ -337,18 +337,18 @@ async def test_a_sample_that_fails_is_one_vote_less(models: Models) -> None:
 
 async def test_a_cascade_stops_at_the_first_answer_that_will_do(models: Models) -> None:
     client = of(models, cascade.create)
-    assert (await client.complete(asked())).text == "The answer is 18."
+    assert (await client.complete(model_request())).text == "The answer is 18."
     assert models.calls == (1, 0, 0, 0)
 
     models.small.says(CUT)
-    await client.complete(asked(), log := EventLog())
+    await client.complete(model_request(), log := EventLog())
     assert models.calls == (2, 1, 0, 0)
     assert len(kinds(log, StuckFound)) == 1
 
     models.small.says(CUT)
     models.peer.says(CUT)
     models.large.says("They are 18.")
-    response = await client.complete(asked(), log := EventLog())
+    response = await client.complete(model_request(), log := EventLog())
     await client.aclose()
     assert (response.text, models.calls) == ("They are 18.", (3, 2, 0, 1))
     assert len(kinds(log, StuckFound)) == 2
@@ -360,7 +360,7 @@ async def test_models_of_a_cascade_that_bring_nothing_are_passed_over(models: Mo
     models.small.says(CUT)
     models.peer.says(USELESS[useless])
     client = of(models, cascade.create, helping=SHORT)
-    response = await client.complete(asked())
+    response = await client.complete(model_request())
     await client.aclose()
     assert (response.text, models.calls) == ("The answer is 18.", (1, 1, 0, 1))
 
@@ -371,7 +371,7 @@ async def test_where_all_of_a_cascade_bring_nothing_the_first_answer_stands(mode
     models.peer.says(USELESS[useless])
     models.large.says(USELESS[useless])
     client = of(models, cascade.create, helping=SHORT)
-    response = await client.complete(asked())
+    response = await client.complete(model_request())
     await client.aclose()
     assert (response.text, models.calls) == (CUT.text, (1, 1, 0, 1))
 
@@ -442,10 +442,10 @@ async def test_two_hundred_runs_at_once_don_t_get_in_each_other_s_way(name: str)
         "vote": lambda: vote.create(ScriptedClient(echo, loop=True)),
         "cascade": lambda: cascade.create(ScriptedClient(echo, loop=True), ScriptedClient(echo, loop=True)),
     }[name]()
-    alone = await client.complete(asked("Say how many: 1000"))
+    alone = await client.complete(model_request("Say how many: 1000"))
     logs = [EventLog() for _ in range(200)]
     answers = await asyncio.gather(
-        *(client.complete(asked(f"Say how many: {1000 + n}"), log) for n, log in enumerate(logs))
+        *(client.complete(model_request(f"Say how many: {1000 + n}"), log) for n, log in enumerate(logs))
     )
     assert [response.text for response in answers] == [f"The answer is {1000 + n}." for n in range(200)]
     assert [log.text for log in logs] == [response.text for response in answers]

@@ -40,7 +40,7 @@ def discussion(turns: int = 1, **pair: Any) -> dict[str, Any]:
     }
 
 
-async def played(source: dict[str, Any]) -> tuple[RunResult, list[dict[str, Any]]]:
+async def play(source: dict[str, Any]) -> tuple[RunResult, list[dict[str, Any]]]:
     result = await ConversationManager.from_config(source).run_discussion()
     return result, [json.loads(line) for line in (result.run_dir / "journal.jsonl").read_text().splitlines()]
 
@@ -48,7 +48,7 @@ async def played(source: dict[str, Any]) -> tuple[RunResult, list[dict[str, Any]
 async def test_the_plan_is_carried_out_with_tools_that_run_here(fakes: FakeProviders) -> None:
     fakes.openai.says(PLAN)
     fakes.anthropic.says(MULTIPLY, "It is 42.")
-    result, journal = await played(discussion())
+    result, journal = await play(discussion())
 
     assert result.messages[-1].text == "It is 42."
     assert (len(fakes.openai.questions), len(fakes.anthropic.questions)) == (1, 2)
@@ -64,7 +64,7 @@ async def test_the_plan_is_carried_out_with_tools_that_run_here(fakes: FakeProvi
 async def test_the_plan_is_no_part_of_what_the_others_hear(fakes: FakeProviders) -> None:
     fakes.openai.says(PLAN, "SUMMARY: Still 42.")
     fakes.anthropic.says(MULTIPLY, "It is 42.")
-    result, _ = await played(discussion(turns=2))
+    result, _ = await play(discussion(turns=2))
 
     assert [message.text for message in result.messages[-3:]] == ["It is 42.", "How much is it?", "Still 42."]
     assert "A product is wanted" not in text_of([question.body for question in fakes.gemini.questions])
@@ -76,7 +76,7 @@ async def test_the_plan_is_no_part_of_what_the_others_hear(fakes: FakeProviders)
 async def test_each_round_and_its_cost_are_in_the_journal(fakes: FakeProviders) -> None:
     fakes.openai.says(OTHER, PLAN, PLAN)
     fakes.anthropic.says("I can do that in my head: 41.", MULTIPLY, "It is 42.")
-    result, journal = await played(discussion())
+    result, journal = await play(discussion())
     steps = [line for line in journal if line["type"] == "boost_step"]
     roles = [line.get("role") for line in journal if line["type"] == "model_replied" and line["speaker"] == "Doer"]
 
@@ -93,7 +93,7 @@ async def test_each_round_and_its_cost_are_in_the_journal(fakes: FakeProviders) 
 
 async def test_a_turn_that_the_boost_model_answers_has_a_price_on_the_large_model_too(fakes: FakeProviders) -> None:
     fakes.openai.says("SUMMARY: It is 42.")
-    result, _ = await played(discussion())
+    result, _ = await play(discussion())
 
     assert result.help is not None
     assert result.help.all_large_usd == pytest.approx(result.help.cost_usd)
@@ -107,7 +107,7 @@ async def test_a_turn_that_the_boost_model_answers_has_a_price_on_the_large_mode
 async def test_a_boost_model_that_fails_costs_no_turn(fakes: FakeProviders, failure: Any) -> None:
     fakes.openai.says(failure)
     fakes.anthropic.says(MULTIPLY, "It is 42.")
-    result, journal = await played(discussion())
+    result, journal = await play(discussion())
 
     assert result.messages[-1].text == "It is 42."
     assert len(fakes.openai.questions) == 1
@@ -118,7 +118,7 @@ async def test_a_boost_model_that_fails_costs_no_turn(fakes: FakeProviders, fail
 async def test_the_number_of_rounds_and_the_time_are_those_of_the_file(fakes: FakeProviders) -> None:
     fakes.openai.says(OTHER, OTHER)
     fakes.anthropic.says("Directly.")
-    result, _ = await played(discussion(max_loops=1, helper_timeout=5, limits={"calls": 5}))
+    result, _ = await play(discussion(max_loops=1, helper_timeout=5, limits={"calls": 5}))
 
     assert result.messages[-1].text == "Directly."
     assert len(fakes.openai.questions) == 1
@@ -126,7 +126,7 @@ async def test_the_number_of_rounds_and_the_time_are_those_of_the_file(fakes: Fa
 
 async def test_a_template_can_be_given_in_the_file(fakes: FakeProviders) -> None:
     fakes.openai.says("SUMMARY: It is 42.")
-    await played(discussion(options={"template": "Plan this:\n$request\nwith $tools"}))
+    await play(discussion(options={"template": "Plan this:\n$request\nwith $tools"}))
 
     asked = text_of(fakes.openai.questions[0].body["messages"][-1])
     assert asked.startswith("user\nPlan this:\n")
@@ -135,5 +135,5 @@ async def test_a_template_can_be_given_in_the_file(fakes: FakeProviders) -> None
 
 async def test_a_template_without_a_place_for_the_request_is_told_before_anybody_is_asked(fakes: FakeProviders) -> None:
     with pytest.raises(ConfigError, match="no place for the request"):
-        await played(discussion(options={"template": "Plan:\n$tools"}))
+        await play(discussion(options={"template": "Plan:\n$tools"}))
     assert fakes.gemini.questions == []

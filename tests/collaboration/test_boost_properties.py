@@ -19,7 +19,7 @@ from ai_battle.core.messages import Message, Text, Thinking, ToolCall, ToolResul
 from ai_battle.testing import FakeProvider, FakeProviders, call, fault
 
 from .acting import HelpLog, Model, large, model, same
-from .boosting import GUIDANCE, ONCE, OTHER, READ, SUMMARY, asked, text_of
+from .boosting import GUIDANCE, ONCE, OTHER, READ, SUMMARY, model_request, text_of
 
 LONG = "SUMMARY:\n" + "A long answer with many words in it.\n" * 10
 PLANNED = st.sampled_from([
@@ -41,14 +41,14 @@ TYPES = {
 }
 
 
-async def played(boost: Model, auxiliary: Model, request: ModelRequest, max_loops: int) -> tuple[str | None, HelpLog]:
+async def play(boost: Model, auxiliary: Model, request: ModelRequest, max_loops: int) -> tuple[str | None, HelpLog]:
     loop = BoostLoop(boost.client, auxiliary.client, max_loops)
     heard = HelpLog()
     try:
         response = await loop.complete(request, heard)
     except ProviderError:
         return None, heard
-    assert same(response.usage, heard.used())
+    assert same(response.usage, heard.usage())
     assert heard.text == response.text
     return response.text, heard
 
@@ -64,8 +64,8 @@ def test_whatever_they_say_the_loop_ends_and_accounts_for_all(
     planned: list[Any], answered: list[Any], max_loops: int, choice: str, offered: bool
 ) -> None:
     boost, auxiliary = large(*planned), model(*answered)
-    request = asked("What is it?", *([READ] if offered else []), tool_choice=choice if offered else "auto")
-    text, heard = asyncio.run(played(boost, auxiliary, request, max_loops))
+    request = model_request("What is it?", *([READ] if offered else []), tool_choice=choice if offered else "auto")
+    text, heard = asyncio.run(play(boost, auxiliary, request, max_loops))
     steps = heard.of(BoostStep)
 
     assert 1 <= boost.calls <= max_loops

@@ -82,7 +82,7 @@ def plan(guidance: str, analysis: str = "") -> str:
     return (f"ANALYSIS:\n{analysis}\n\n" if analysis else "") + f"GUIDANCE:\n{guidance}"
 
 
-def expected(case: dict[str, Any]) -> tuple[str, str]:
+def expectation(case: dict[str, Any]) -> tuple[str, str]:
     if "summary" in case:
         return "summary", str(case["summary"])
     if "guidance" in case:
@@ -98,13 +98,13 @@ def cut(text: str, places: Sequence[int]) -> list[str]:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_a_written_out_reply(case: dict[str, Any]) -> None:
     found = read(case["reply"])
-    assert (found.outcome, found.text) == expected(case)
+    assert (found.outcome, found.text) == expectation(case)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_a_reply_that_comes_letter_by_letter_is_the_same(case: dict[str, Any]) -> None:
     found = read(*case["reply"])
-    assert (found.outcome, found.text) == expected(case)
+    assert (found.outcome, found.text) == expectation(case)
 
 
 def test_there_are_many_written_out_replies_each_under_its_own_name() -> None:

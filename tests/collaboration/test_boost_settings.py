@@ -10,13 +10,13 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import ToolSpec
 from ai_battle.testing import ScriptedClient
 
-from .boosting import asked
+from .boosting import model_request
 
 KEY = "sk-a-secret"
 WHOLE = {"BOOST_BASE_URL": "https://api.example.org/v1", "BOOST_API_KEY": KEY, "BOOST_MODEL": "large-1"}
 
 
-def configured(**more: str) -> BoostSettings:
+def settings_with(**more: str) -> BoostSettings:
     settings = boost_settings({**WHOLE, **more})
     assert settings
     return settings
@@ -24,7 +24,7 @@ def configured(**more: str) -> BoostSettings:
 
 def test_s1_1_a_configured_boost_model_is_checked_and_its_status_told() -> None:
     """S1.1, at the level of the settings: the server prints them beside its mappings."""
-    settings = configured(ENABLE_BOOST_SUPPORT="BIG_MODEL,SMALL_MODEL", BOOST_TIMEOUT="12.5")
+    settings = settings_with(ENABLE_BOOST_SUPPORT="BIG_MODEL,SMALL_MODEL", BOOST_TIMEOUT="12.5")
 
     assert settings == BoostSettings(
         "https://api.example.org/v1", KEY, "large-1", ("BIG_MODEL", "SMALL_MODEL"), "", 12.5
@@ -50,7 +50,7 @@ def test_s1_2_without_configuration_there_is_no_boost(environment: dict[str, str
 )
 def test_s1_3_a_tier_that_is_not_named_goes_without_boost(said: str, served: tuple[str, ...]) -> None:
     """S1.3, at the level of the settings: `serves` tells a route whether to put the loop around its model."""
-    settings = configured(ENABLE_BOOST_SUPPORT=said)
+    settings = settings_with(ENABLE_BOOST_SUPPORT=said)
     assert settings.tiers == served
     assert [tier for tier in ("BIG_MODEL", "MIDDLE_MODEL", "SMALL_MODEL") if settings.serves(tier)] == list(served)
 
@@ -89,7 +89,7 @@ def test_a_wrong_value_is_named_with_the_way_out(name: str, value: str, words: s
 
 
 def test_no_key_is_ever_shown() -> None:
-    settings = configured(BOOST_BASE_URL="https://me:hunter2@api.example.org/v1")
+    settings = settings_with(BOOST_BASE_URL="https://me:hunter2@api.example.org/v1")
     assert all(KEY not in shown for shown in (repr(settings), str(settings)))
     assert "hunter2" not in f"{settings} {settings!r}"
 
@@ -100,17 +100,17 @@ def test_the_environment_is_left_as_it_is() -> None:
     assert environment["BOOST_MODEL"] == " large-1 "
 
 
-async def wrapped(template: str, request: str, *tools: ToolSpec) -> str:
-    """What the boost model is sent in the second round, after a reply that led to nothing."""
+async def second_prompt(template: str, request: str, *tools: ToolSpec) -> str:
+    """Returns what the boost model is sent in the second round, after a reply that led to nothing."""
     boost = ScriptedClient("Hm.", "SUMMARY: Yes.")
-    await BoostLoop(boost, ScriptedClient(), template=template).complete(asked(request, *tools))
+    await BoostLoop(boost, ScriptedClient(), template=template).complete(model_request(request, *tools))
     return boost.requests[1].messages[-1].text
 
 
 async def test_a_template_is_filled_in_one_go() -> None:
     """What is inserted is never looked at again; other dollars and braces are text."""
     text = 'Loop $loop, {loop_count}.\n$request {"json": {x}} $requests $$ ${HOME} {tools}\n$tools-{previous_attempts}'
-    filled = await wrapped(text, "$tools {tools_text}")
+    filled = await second_prompt(text, "$tools {tools_text}")
 
     assert filled.startswith('Loop 1, 1.\n$tools {tools_text} {"json": {x}} $requests $$ ${HOME} {tools}\n-')
     assert "Loop 0 failed" in filled
@@ -121,17 +121,17 @@ async def test_a_template_is_a_text_or_a_path(place: str, tmp_path: Path) -> Non
     text = f"Plan: {place}"
     (tmp_path / "wrapper.md").write_text(text, encoding="utf-8")
 
-    assert await wrapped(text, "R") == "Plan: R"
-    assert await wrapped(str(tmp_path / "wrapper.md"), "R") == "Plan: R"
+    assert await second_prompt(text, "R") == "Plan: R"
+    assert await second_prompt(str(tmp_path / "wrapper.md"), "R") == "Plan: R"
 
 
 async def test_the_packaged_template_has_all_places() -> None:
-    filled = await wrapped("", "(R)", ToolSpec("look", "(T)", {}))
+    filled = await second_prompt("", "(R)", ToolSpec("look", "(T)", {}))
     assert all(value in filled for value in ("Loop: 1", "Loop 0 failed", "(R)", "(T)"))
     assert all(word in filled for word in ("FORMAT 1", "SUMMARY:", "FORMAT 2", "ANALYSIS:", "GUIDANCE:", "FORMAT 3"))
 
 
-def refused(template: str) -> str:
+def refusal(template: str) -> str:
     with pytest.raises(ConfigError) as error:
         BoostLoop(ScriptedClient(), ScriptedClient(), template=template)
     return str(error.value)
@@ -139,21 +139,21 @@ def refused(template: str) -> str:
 
 @pytest.mark.parametrize("text", ["Plan for\n$tools", "Plan {tools_text}", "Plan\n$requests", "Plan\n{request}"])
 def test_a_template_without_a_place_for_the_request_is_refused_by_name(text: str) -> None:
-    said = refused(text)
+    said = refusal(text)
     assert "template of boost has no place for the request; write $request" in said
     assert "BOOST_WRAPPER_TEMPLATE" in said
 
 
 def test_a_file_without_a_place_for_the_request_is_named(tmp_path: Path) -> None:
     (tmp_path / "wrapper.md").write_text("Plan.", encoding="utf-8")
-    assert "wrapper.md, has no place for the request" in refused(str(tmp_path / "wrapper.md"))
+    assert "wrapper.md, has no place for the request" in refusal(str(tmp_path / "wrapper.md"))
 
 
 @pytest.mark.parametrize("stated", ["no/such/file.md", "Just plan.", "nul\0", "x" * 5000, "~nobody-at-all/x.md"])
 def test_what_is_neither_a_text_nor_a_file_is_said_to_be(stated: str) -> None:
-    assert "no file that can be read" in refused(stated)
+    assert "no file that can be read" in refusal(stated)
 
 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "wrapper.md").write_bytes(b"\xff\xfe$request")
-    assert "no file that can be read" in refused(str(tmp_path / "wrapper.md"))
+    assert "no file that can be read" in refusal(str(tmp_path / "wrapper.md"))

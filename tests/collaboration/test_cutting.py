@@ -20,7 +20,7 @@ from ai_battle.testing.replies import call
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 
-from .acting import ADVICE, GOOD, STRATEGIES, HelpLog, Judge, asked, large, model, same
+from .acting import ADVICE, GOOD, STRATEGIES, HelpLog, Judge, large, model, model_request, same
 from .test_takeover import Counter
 
 LOOP = "Hm, wait. " * 100
@@ -54,7 +54,7 @@ class Watching(Judge):
 async def test_a_draft_is_cut_short_and_helped(strategy: str) -> None:
     small, big = model(LOOP, GOOD), large(ADVICE)
     client = STRATEGIES[strategy](small.client, big.client, stuck_detector=Watching())
-    response = await client.complete(asked(), heard := HelpLog())
+    response = await client.complete(model_request(), heard := HelpLog())
 
     assert response.text == (ADVICE if strategy == "takeover" else GOOD)
     assert heard.text == response.text
@@ -68,7 +68,7 @@ async def test_a_draft_is_cut_short_and_helped(strategy: str) -> None:
 async def test_what_was_paid_for_and_what_was_saved_is_told() -> None:
     small, big = model(LOOP, GOOD), large(ADVICE)
     client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
-    response = await client.complete(asked(options={"max_tokens": 500}), heard := HelpLog())
+    response = await client.complete(model_request(options={"max_tokens": 500}), heard := HelpLog())
 
     [dropped] = heard.of(DraftDropped)
     first = heard.of(ModelReplied)[0]
@@ -76,14 +76,14 @@ async def test_what_was_paid_for_and_what_was_saved_is_told() -> None:
     assert 8 <= dropped.usage.output_tokens <= 16
     assert dropped.usage.cost_usd
     assert 485 <= dropped.saved_tokens < 500
-    assert same(heard.used(), response.usage)
+    assert same(heard.usage(), response.usage)
 
 
 async def test_thinking_that_goes_nowhere_is_cut_short_too() -> None:
     """It costs as much as an answer, and is none: the helper hears of an attempt without a word."""
     small, big = model({"think": LOOP, "say": "Four."}, GOOD), large(ADVICE)
     client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
-    response = await client.complete(asked(options={"max_tokens": 500}), heard := HelpLog())
+    response = await client.complete(model_request(options={"max_tokens": 500}), heard := HelpLog())
 
     assert (response.text, small.calls, big.calls) == (GOOD, 2, 1)
     [dropped] = heard.of(DraftDropped)
@@ -95,19 +95,19 @@ async def test_thinking_that_goes_nowhere_is_cut_short_too() -> None:
 async def test_thinking_and_the_answer_after_it_are_read_apart() -> None:
     small, big = model({"think": "wait, wait", "say": "wait: four"}), large(ADVICE)
     client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
-    assert (await client.complete(asked())).text == "wait: four"
+    assert (await client.complete(model_request())).text == "wait: four"
 
 
 async def test_without_a_limit_of_tokens_as_much_again_counts_as_saved() -> None:
     client = STRATEGIES["rescue"](model(LOOP, GOOD).client, large(ADVICE).client, stuck_detector=Watching())
-    await client.complete(asked(), heard := HelpLog())
+    await client.complete(model_request(), heard := HelpLog())
     assert heard.of(DraftDropped)[0].saved_tokens == 9
 
 
 async def test_a_model_that_is_not_metered_is_estimated() -> None:
     small, big = model(LOOP, GOOD), large(ADVICE)
     client = STRATEGIES["rescue"](small.script, big.script, stuck_detector=Watching())
-    response = await client.complete(asked(), heard := HelpLog())
+    response = await client.complete(model_request(), heard := HelpLog())
 
     [dropped] = heard.of(DraftDropped)
     assert dropped.usage.input_tokens > 0
@@ -118,7 +118,7 @@ async def test_an_answer_that_was_cut_is_none_where_the_helper_fails() -> None:
     """The small model answers to its end then: what it says is better than half of it."""
     small, big = model(LOOP, loop=True), large({"fail": "server_error"})
     client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
-    response = await client.complete(asked(), heard := HelpLog())
+    response = await client.complete(model_request(), heard := HelpLog())
 
     assert response.text == LOOP
     assert (small.calls, big.calls) == (2, 1)
@@ -130,21 +130,21 @@ async def test_an_answer_that_was_cut_is_none_where_nothing_comes_after_it_eithe
     client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
 
     with pytest.raises(EmptyAnswer):
-        await client.complete(asked())
+        await client.complete(model_request())
 
 
 async def test_nothing_is_cut_where_nobody_can_help() -> None:
     small, big = model(LOOP), large(ADVICE)
     helping = Helping(limits=HelpLimits(calls=0))
     client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching(), helping=helping)
-    assert (await client.complete(asked())).text == LOOP
+    assert (await client.complete(model_request())).text == LOOP
     assert small.calls == 1
 
 
 async def test_an_attempt_with_advice_that_waits_again_is_dropped_for_a_whole_one() -> None:
     small, big = model(LOOP, LOOP, "Four, I think."), large(ADVICE)
     client = STRATEGIES["rescue"](small.client, big.client, stuck_detector=Watching())
-    response = await client.complete(asked(), heard := HelpLog())
+    response = await client.complete(model_request(), heard := HelpLog())
 
     assert (response.text, small.calls, big.calls) == ("Four, I think.", 3, 1)
     assert len(heard.of(DraftDropped)) == 2
@@ -160,7 +160,7 @@ async def test_a_text_that_is_repeated_as_the_answer_is_no_loop() -> None:
             return ModelResponse(assistant("Please wait, wait."))
 
     client = STRATEGIES["rescue"](Twice(), large(ADVICE).client, stuck_detector=Watching())
-    assert (await client.complete(asked())).text == "Please wait, wait."
+    assert (await client.complete(model_request())).text == "Please wait, wait."
 
 
 async def test_each_round_of_a_model_with_tools_is_read_from_its_beginning() -> None:
@@ -168,7 +168,7 @@ async def test_each_round_of_a_model_with_tools_is_read_from_its_beginning() -> 
     script = ({"say": "wait", "call": call("count")}, {"say": "wait", "call": call("count", n=1)}, "wait: four")
     small, big = model(*script), large(ADVICE)
     tools = ToolCapableClient(small.client, [counter], RunnerLimits(backoff_seconds=0))
-    response = await STRATEGIES["rescue"](tools, big.client, stuck_detector=Watching()).complete(asked())
+    response = await STRATEGIES["rescue"](tools, big.client, stuck_detector=Watching()).complete(model_request())
     assert (response.text, big.calls) == ("wait: four", 0)
 
 
@@ -192,7 +192,7 @@ def rambling() -> str:
 async def test_the_real_detector_reads_along(says: str, reason: str) -> None:
     small, big = model(says, "2 + 2 = 4. The answer is 4."), large(ADVICE)
     client = STRATEGIES["takeover"](small.client, big.client, stuck_detector=StuckDetector())
-    response = await client.complete(asked(), heard := HelpLog())
+    response = await client.complete(model_request(), heard := HelpLog())
 
     assert response.text == ADVICE
     [found] = heard.of(StuckFound)
@@ -205,7 +205,7 @@ async def test_the_real_detector_reads_along(says: str, reason: str) -> None:
 async def test_the_real_detector_lets_a_good_answer_come_to_its_end() -> None:
     answer = " ".join(f"{n} and {n} are {2 * n}." for n in range(300)) + " The answer is 4."
     client = STRATEGIES["rescue"](model(answer).client, large(ADVICE).client, stuck_detector=StuckDetector(0.0))
-    assert (await client.complete(asked())).text == answer
+    assert (await client.complete(model_request())).text == answer
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ async def test_the_model_is_hung_up_on(wire: str, transport: str, fakes: FakePro
     base_url = fakes.environment["OPENAI_BASE_URL"] if wire == "openai" else fake.url
     small = create_client(TYPES[wire], retry=RetryPolicy(2, 10.0), base_url=base_url, transport=transport)
     client = STRATEGIES["rescue"](small, large(ADVICE).client, stuck_detector=Watching())
-    response = await client.complete(asked(), heard := HelpLog())
+    response = await client.complete(model_request(), heard := HelpLog())
     for _ in range(100):
         if fake.questions[0].finished:
             break

@@ -10,7 +10,7 @@ from ai_battle.core.events import Emit, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.helping import HelpFailed
 
-from .acting import GOOD, POOR, STRATEGIES, HelpLog, Judge, asked, large, model
+from .acting import GOOD, POOR, STRATEGIES, HelpLog, Judge, large, model, model_request
 
 
 class Cut(ModelClient):
@@ -23,17 +23,17 @@ class Cut(ModelClient):
 async def test_an_answer_that_is_accepted_stands() -> None:
     small, big = model(POOR), large("ACCEPT")
     client = STRATEGIES["draft_verify"](small.client, big.client, stuck_detector=Judge())
-    response = await client.complete(asked(), heard := HelpLog())
+    response = await client.complete(model_request(), heard := HelpLog())
 
     assert (response.text, small.calls, big.calls) == (POOR, 1, 1)
-    assert heard.used("helper").output_tokens < 10
+    assert heard.usage("helper").output_tokens < 10
     assert heard.story == ["StuckFound", "HelpAsked"]
 
 
 async def test_a_correction_goes_to_the_small_model() -> None:
     small, big = model(POOR, GOOD), large("CORRECTION: 2 + 2 = 4.")
     client = STRATEGIES["draft_verify"](small.client, big.client, stuck_detector=Judge())
-    response = await client.complete(asked())
+    response = await client.complete(model_request())
 
     assert (response.text, small.calls, big.calls) == (GOOD, 2, 1)
     assert "<correction>\n2 + 2 = 4.\n</correction>" in small.last
@@ -41,12 +41,12 @@ async def test_a_correction_goes_to_the_small_model() -> None:
 
 async def test_the_helper_may_write_little() -> None:
     small, big = model(POOR), large("ACCEPT")
-    await STRATEGIES["draft_verify"](small.client, big.client, stuck_detector=Judge()).complete(asked())
+    await STRATEGIES["draft_verify"](small.client, big.client, stuck_detector=Judge()).complete(model_request())
     assert big.requests[0].options == {"max_tokens": 200}
 
     small, big = model(POOR), large("ACCEPT")
     client = STRATEGIES["draft_verify"](small.client, big.client, stuck_detector=Judge(), max_tokens=20)
-    await client.complete(asked())
+    await client.complete(model_request())
     assert big.requests[0].options == {"max_tokens": 20}
 
 
@@ -82,7 +82,7 @@ def test_a_verdict_is_read(reply: str, corrected: str) -> None:
 async def test_a_correction_that_is_cut_off_corrects_nothing() -> None:
     small = model(POOR)
     client = STRATEGIES["draft_verify"](small.client, Cut(), stuck_detector=Judge())
-    response = await client.complete(asked(), heard := HelpLog())
+    response = await client.complete(model_request(), heard := HelpLog())
 
     assert (response.text, small.calls) == (POOR, 1)
     assert heard.of(HelpFailed)[0].reason == "its correction was cut off after 200 tokens"

@@ -178,10 +178,10 @@ async def test_alone_and_nested_it_keeps_the_contract(check: contract.Check, dep
 
 
 async def test_two_hundred_runs_at_once_don_t_get_in_each_other_s_way() -> None:
-    def told(who: str) -> ScriptedClient:
+    def repeating_client(who: str) -> ScriptedClient:
         return ScriptedClient(lambda request: f"{who} {request.messages[2].text}", loop=True)
 
-    client = handover.create(told("small"), told("large"))
+    client = handover.create(repeating_client("small"), repeating_client("large"))
     requests = [working(*([FAILS] * 3 if n % 2 else FINDS), prompt=f"Task {n}") for n in range(200)]
     answers = await asyncio.gather(*map(client.complete, requests))
     assert [answer.text for answer in answers] == [f"{('small', 'large')[n % 2]} Task {n}" for n in range(200)]

@@ -16,7 +16,20 @@ from ai_battle.core.ledger import Ledger
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, assistant, user
 from ai_battle.providers.scripted import ScriptedClient
 
-from .acting import ADVICE, GOOD, POOR, STRATEGIES, HelpLog, Judge, Model, asked, large, model, said, same
+from .acting import (
+    ADVICE,
+    GOOD,
+    POOR,
+    STRATEGIES,
+    HelpLog,
+    Judge,
+    Model,
+    large,
+    model,
+    model_request,
+    request_text,
+    same,
+)
 
 LOOK = ToolSpec("look", "Looks up a word.", {"type": "object", "properties": {"word": {"type": "string"}}})
 LONG_TALK = ModelRequest(
@@ -53,21 +66,23 @@ def strategy(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-async def shown(sees: Sees, request: ModelRequest = LONG_TALK, strategy: str = "rescue", **helping: Any) -> str:
+async def helper_prompt(sees: Sees, request: ModelRequest = LONG_TALK, strategy: str = "rescue", **helping: Any) -> str:
     """All that the helper was sent for a poor answer."""
     small, big = model(f"{POOR} My secret attempt.", loop=True), large(ADVICE)
     client = STRATEGIES[strategy](
         small.client, big.client, stuck_detector=Judge(), helping=Helping(sees=sees, **helping)
     )
     await client.complete(request)
-    return said(big.requests[0])
+    return request_text(big.requests[0])
 
 
-async def helped(strategy: str, helper: ModelClient, **helping: Any) -> tuple[ModelResponse, Model, HelpLog]:
+async def complete_with_help(
+    strategy: str, helper: ModelClient, **helping: Any
+) -> tuple[ModelResponse, Model, HelpLog]:
     """The answer of a model that stays poor, with a helper."""
     small = model(POOR, loop=True)
     client = STRATEGIES[strategy](small.client, helper, stuck_detector=Judge(), helping=Helping(**helping))
-    response = await client.complete(asked(), heard := HelpLog())
+    response = await client.complete(model_request(), heard := HelpLog())
     assert heard.text == response.text
     return response, small, heard
 
@@ -86,19 +101,19 @@ async def helped(strategy: str, helper: ModelClient, **helping: Any) -> tuple[Mo
 async def test_a_helper_without_help_leaves_the_own_answer(
     strategy: str, helper: Callable[[], ModelClient], reason: str
 ) -> None:
-    response, small, heard = await helped(strategy, helper())
+    response, small, heard = await complete_with_help(strategy, helper())
 
     assert (response.text, small.calls) == (POOR, 1)
     [failed] = heard.of(HelpFailed)
     assert failed.strategy.startswith(strategy)
     assert reason in failed.reason
-    assert heard.used("own").total_tokens <= response.usage.total_tokens
+    assert heard.usage("own").total_tokens <= response.usage.total_tokens
 
 
 async def test_a_helper_that_takes_too_long_is_given_up(strategy: str) -> None:
     before = asyncio.all_tasks()
     helper = ScriptedClient({"say": ADVICE, "delay": 60})
-    response, small, heard = await helped(strategy, helper, timeout=0.05)
+    response, small, heard = await complete_with_help(strategy, helper, timeout=0.05)
 
     assert (response.text, small.calls) == (POOR, 1)
     assert heard.of(HelpFailed)[0].reason == "no answer within 0.05 s"
@@ -107,10 +122,10 @@ async def test_a_helper_that_takes_too_long_is_given_up(strategy: str) -> None:
 
 async def test_what_a_failed_helper_has_used_counts(strategy: str) -> None:
     use = HelpUse()
-    response, _, heard = await helped(strategy, Broken(large(ADVICE).client), use=use)
+    response, _, heard = await complete_with_help(strategy, Broken(large(ADVICE).client), use=use)
 
-    assert same(response.usage, heard.used())
-    assert use.ledger.usage.total_tokens == heard.used("helper").total_tokens > 0
+    assert same(response.usage, heard.usage())
+    assert use.ledger.usage.total_tokens == heard.usage("helper").total_tokens > 0
 
 
 class Broken(ModelClient):
@@ -133,14 +148,14 @@ async def test_a_journal_that_can_not_be_written_ends_the_turn() -> None:
 
     client = STRATEGIES["rescue"](model(POOR, loop=True).client, large(ADVICE).client, stuck_detector=Judge())
     with pytest.raises(JournalError):
-        await client.complete(asked(), full)
+        await client.complete(model_request(), full)
 
 
 async def test_without_a_limit_every_stuck_turn_is_helped() -> None:
     big = large(ADVICE, loop=True)
     client = STRATEGIES["rescue"](model(POOR, loop=True).client, big.client, stuck_detector=Judge())
     for _ in range(3):
-        await client.complete(asked())
+        await client.complete(model_request())
     assert big.calls == 3
 
 
@@ -161,7 +176,7 @@ async def test_limits_of_a_run_hold_over_its_turns(limits: HelpLimits, calls: in
     client = STRATEGIES["rescue"](model(POOR, loop=True).client, big.client, stuck_detector=Judge(), helping=helping)
     logs = [HelpLog() for _ in range(4)]
     for log in logs:
-        assert (await client.complete(asked(), log)).text == POOR
+        assert (await client.complete(model_request(), log)).text == POOR
 
     assert big.calls == calls
     refused = [failed for log in logs for failed in log.of(HelpFailed)]
@@ -173,7 +188,7 @@ async def test_a_limit_of_the_turn_ends_the_climb_of_a_ladder() -> None:
     big = large(ADVICE, loop=True)
     helping = Helping(limits=HelpLimits(calls=1, per="turn"))
     client = STRATEGIES["ladder"](model(POOR, loop=True).client, big.client, stuck_detector=Judge(), helping=helping)
-    response = await client.complete(asked(), heard := HelpLog())
+    response = await client.complete(model_request(), heard := HelpLog())
 
     assert (response.text, big.calls) == (POOR, 1)
     assert heard.of(HelpFailed)[0].reason == "the limit of calls for helpers is reached (1 of 1 per turn)"
@@ -183,7 +198,7 @@ async def test_calls_made_at_once_keep_the_limit_of_calls() -> None:
     big = large(ADVICE, loop=True)
     helping = Helping(limits=HelpLimits(calls=3))
     client = STRATEGIES["rescue"](model(POOR, loop=True).client, big.client, stuck_detector=Judge(), helping=helping)
-    await asyncio.gather(*(client.complete(asked()) for _ in range(20)))
+    await asyncio.gather(*(client.complete(model_request()) for _ in range(20)))
     assert (big.calls, helping.use.calls) == (3, 3)
 
 
@@ -192,7 +207,7 @@ async def test_what_a_run_has_used_goes_on_counting_in_another_process() -> None
     big = large(ADVICE, loop=True)
     client = STRATEGIES["rescue"](model(POOR, loop=True).client, big.client, stuck_detector=Judge(), helping=helping)
     for _ in range(3):
-        await client.complete(asked())
+        await client.complete(model_request())
 
     assert (big.calls, helping.use.calls) == (1, 3)
     assert helping.use.ledger.usage.total_tokens > 500
@@ -200,7 +215,7 @@ async def test_what_a_run_has_used_goes_on_counting_in_another_process() -> None
 
 
 async def test_a_helper_that_sees_the_prompt_sees_nothing_else(strategy: str) -> None:
-    text = await shown("prompt", strategy=strategy)
+    text = await helper_prompt("prompt", strategy=strategy)
 
     assert "And now?" in text
     for other in ("Remark", "peace", "Elm Street", "secret attempt", "It says so itself"):
@@ -208,7 +223,7 @@ async def test_a_helper_that_sees_the_prompt_sees_nothing_else(strategy: str) ->
 
 
 async def test_a_helper_that_sees_the_attempt_sees_no_history() -> None:
-    text = await shown("attempt")
+    text = await helper_prompt("attempt")
 
     assert "And now?" in text
     assert "secret attempt" in text
@@ -218,7 +233,7 @@ async def test_a_helper_that_sees_the_attempt_sees_no_history() -> None:
 
 
 async def test_a_history_that_is_long_keeps_its_goal_and_what_is_new() -> None:
-    text = await shown("history")
+    text = await helper_prompt("history")
 
     assert "The goal is peace." in text
     assert "Elm Street" in text
@@ -230,7 +245,7 @@ async def test_a_history_that_is_long_keeps_its_goal_and_what_is_new() -> None:
 
 async def test_an_attempt_that_is_long_is_shown_at_both_ends() -> None:
     small, big = model("Begin. " + "word " * 50_000 + "End. [q=0.1]", loop=True), large(ADVICE)
-    await STRATEGIES["rescue"](small.client, big.client, stuck_detector=Judge()).complete(asked())
+    await STRATEGIES["rescue"](small.client, big.client, stuck_detector=Judge()).complete(model_request())
 
     assert "Begin." in big.last
     assert "End. [q=0.1]" in big.last
@@ -281,15 +296,15 @@ async def test_all_that_goes_to_a_helper_is_redacted(strategy: str) -> None:
 
     assert "Ann Lee" not in big.last
     assert "Who is [name]?" in big.last
-    assert "Ann Lee" in said(small.requests[0])
+    assert "Ann Lee" in request_text(small.requests[0])
 
 
 async def test_a_redaction_that_fails_keeps_everything_here(strategy: str) -> None:
-    def broken(text: str) -> str:
+    def raise_error(text: str) -> str:
         raise ValueError("no such pattern")
 
     helper = large(ADVICE)
-    response, _, heard = await helped(strategy, helper.client, redact=broken)
+    response, _, heard = await complete_with_help(strategy, helper.client, redact=raise_error)
 
     assert (response.text, helper.calls) == (POOR, 0)
     assert "so nothing was sent" in heard.of(HelpFailed)[0].reason
@@ -319,12 +334,12 @@ async def test_that_help_is_asked_says_what_the_helper_sees() -> None:
     client = STRATEGIES["rescue"](
         model(POOR, GOOD).client, large(ADVICE).client, stuck_detector=Judge(), helping=Helping(sees="attempt")
     )
-    await client.complete(asked(), heard := HelpLog())
+    await client.complete(model_request(), heard := HelpLog())
     assert [event.sees for event in heard.of(HelpAsked)] == ["attempt"]
 
 
 async def test_what_a_helper_said_that_is_of_no_use_is_dropped(strategy: str) -> None:
-    _, _, heard = await helped(strategy, InSteps("I can't help with that.", "refusal"))
+    _, _, heard = await complete_with_help(strategy, InSteps("I can't help with that.", "refusal"))
 
     said = "I can't help with that."
     dropped = DraftDropped(f"it declined to answer: {said}", Usage(20, 10, cost_usd=0.2), "helper", calls=2, text=said)
@@ -335,7 +350,7 @@ async def test_what_a_helper_said_that_is_of_no_use_is_dropped(strategy: str) ->
     "said", ["I'm sorry, but I can't help with that.", "I won\u2019t answer this.", "很抱歉\uff0c我不能。"]
 )
 async def test_a_helper_that_declines_in_words_is_of_no_use_either(strategy: str, said: str) -> None:
-    response, _, heard = await helped(strategy, ScriptedClient(said))
+    response, _, heard = await complete_with_help(strategy, ScriptedClient(said))
 
     assert response.text == POOR
     assert [event.reason for event in heard.of(HelpFailed)] == [f"it declined to answer: {said}"]
@@ -343,13 +358,13 @@ async def test_a_helper_that_declines_in_words_is_of_no_use_either(strategy: str
 
 async def test_advice_that_quotes_a_refusal_declines_nothing(strategy: str) -> None:
     advice = "It says \"I'm sorry, but I can't help with that\", and it can: the number is seven."
-    _, _, heard = await helped(strategy, ScriptedClient(advice, loop=True))
+    _, _, heard = await complete_with_help(strategy, ScriptedClient(advice, loop=True))
 
     assert heard.of(HelpFailed) == []
 
 
 async def test_an_answer_that_took_several_calls_is_dropped_with_all_of_them() -> None:
     client = STRATEGIES["takeover"](InSteps(POOR), large(GOOD).client, stuck_detector=Judge())
-    await client.complete(asked(), heard := HelpLog())
+    await client.complete(model_request(), heard := HelpLog())
 
     assert [(each.usage.input_tokens, each.calls) for each in heard.of(DraftDropped)] == [(20, 2)]

@@ -5,16 +5,16 @@ import pytest
 from ai_battle.collaboration.ladder import HANDOVER, HINT, PLAN, TAKEOVER, Ladder, LadderState
 from ai_battle.core.helping import HelpAsked, LadderStood
 
-from .acting import GOOD, POOR, STRATEGIES, HelpLog, Judge, Model, asked, large, model
+from .acting import GOOD, POOR, STRATEGIES, HelpLog, Judge, Model, large, model, model_request
 
 
 def climbing(small: Model, big: Model, rung: int = HINT) -> Ladder:
     return Ladder(small.client, big.client, Judge(), state=LadderState(rung))
 
 
-async def helped(ladder: Ladder) -> list[str]:
-    """How the helper was asked in one turn."""
-    await ladder.complete(asked(), heard := HelpLog())
+async def strategies_asked(ladder: Ladder) -> list[str]:
+    """Returns the strategies by which the helper was asked in one turn."""
+    await ladder.complete(model_request(), heard := HelpLog())
     return [event.strategy for event in heard.of(HelpAsked)]
 
 
@@ -22,7 +22,7 @@ async def test_help_grows_within_a_turn_until_it_is_enough() -> None:
     small, big = model(POOR, POOR, GOOD), large("Think of fingers.", "1. Count. 2. Say it.")
     ladder = climbing(small, big)
 
-    assert await helped(ladder) == ["ladder: hint", "ladder: plan"]
+    assert await strategies_asked(ladder) == ["ladder: hint", "ladder: plan"]
     assert "Give it one hint" in big.requests[0].messages[0].text
     assert "numbered steps" in big.requests[1].messages[0].text
     assert (small.calls, big.calls) == (3, 2)
@@ -31,11 +31,11 @@ async def test_help_grows_within_a_turn_until_it_is_enough() -> None:
 async def test_in_the_end_the_helper_answers() -> None:
     small, big = model(POOR, loop=True), large("A hint.", "A plan.", "Four.")
     ladder = climbing(small, big)
-    response = await ladder.complete(asked(), heard := HelpLog())
+    response = await ladder.complete(model_request(), heard := HelpLog())
 
     assert (response.text, small.calls, big.calls) == ("Four.", 3, 3)
     assert [event.strategy for event in heard.of(HelpAsked)][-1] == "ladder: takeover"
-    assert response.usage == heard.used("own") + heard.used("helper")
+    assert response.usage == heard.usage("own") + heard.usage("helper")
     assert len(heard.story) == 3 + 3 + 3
 
 
@@ -45,7 +45,7 @@ async def test_a_model_that_stays_stuck_is_handed_over_and_comes_back() -> None:
     ladder = climbing(small, big)
     rungs = []
     for _ in range(9):
-        await ladder.complete(asked())
+        await ladder.complete(model_request())
         rungs.append(ladder.state.rung)
 
     assert rungs == [HINT, PLAN, PLAN, TAKEOVER, TAKEOVER, HANDOVER, HANDOVER, HANDOVER, TAKEOVER]
@@ -56,14 +56,14 @@ async def test_the_way_back_leads_down_rung_by_rung() -> None:
     ladder = climbing(model(GOOD, loop=True), large("Four.", loop=True), HANDOVER)
     rungs = []
     for _ in range(12):
-        await ladder.complete(asked())
+        await ladder.complete(model_request())
         rungs.append(ladder.state.rung)
     assert rungs == [HANDOVER] * 2 + [TAKEOVER] * 3 + [PLAN] * 3 + [HINT] * 4
 
 
 async def test_help_begins_where_it_was_needed_before() -> None:
     small, big = model(POOR, GOOD), large("A plan.")
-    assert await helped(climbing(small, big, PLAN)) == ["ladder: plan"]
+    assert await strategies_asked(climbing(small, big, PLAN)) == ["ladder: plan"]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_it_takes_several_turns_to_move(turns: list[int | None], rung: int) -> N
 async def test_a_hand_over_that_fails_leaves_the_small_models_own_answer() -> None:
     small, big = model(POOR, loop=True), large({"fail": "server_error"}, loop=True)
     ladder = climbing(small, big, HANDOVER)
-    response = await ladder.complete(asked(), heard := HelpLog())
+    response = await ladder.complete(model_request(), heard := HelpLog())
 
     assert (response.text, small.calls, big.calls) == (POOR, 1, 1)
     assert heard.of(HelpAsked)[0].strategy == "ladder: hand over"
@@ -97,7 +97,7 @@ async def test_a_hand_over_that_fails_leaves_the_small_models_own_answer() -> No
 async def test_a_helper_that_is_down_is_no_reason_to_climb() -> None:
     ladder = climbing(model(POOR, loop=True), large({"fail": "server_error"}, loop=True))
     for _ in range(5):
-        await ladder.complete(asked())
+        await ladder.complete(model_request())
     assert ladder.state == LadderState()
 
 
@@ -106,7 +106,7 @@ async def test_several_ladders_lead_from_helper_to_helper() -> None:
     small, middle, big = model(POOR, loop=True), model(POOR, loop=True), large("A hint.", "A plan.", "Four.")
     client = STRATEGIES["ladder"](small.client, middle.client, stuck_detector=Judge())
     client = STRATEGIES["ladder"](client, big.client, stuck_detector=Judge())
-    response = await client.complete(asked())
+    response = await client.complete(model_request())
 
     assert response.text == "Four."
     assert big.calls == 3
@@ -117,7 +117,7 @@ async def test_each_client_stands_on_its_own() -> None:
     small, big = model(POOR, loop=True), large("Four.", loop=True)
     tired = climbing(small, big)
     for _ in range(2):
-        await tired.complete(asked())
+        await tired.complete(model_request())
     assert (tired.state.rung, climbing(small, big).state.rung) == (PLAN, HINT)
 
 
@@ -126,7 +126,7 @@ async def test_where_it_stands_is_told_after_each_turn_that_moved_it() -> None:
     small, big = model(POOR, loop=True), large("Four.", loop=True)
     ladder = Ladder(small.client, big.client, Judge(), state=LadderState(ladder=1))
     for _ in range(3):
-        await ladder.complete(asked(), heard := HelpLog())
+        await ladder.complete(model_request(), heard := HelpLog())
     (stood,) = heard.of(LadderStood)
     later = LadderState(ladder=1)
     later.go_on_from(stood)

@@ -35,7 +35,7 @@ def discussion(pair: dict[str, Any], **more: Any) -> dict[str, Any]:
     }
 
 
-async def played(source: dict[str, Any]) -> tuple[RunResult, EventLog]:
+async def play(source: dict[str, Any]) -> tuple[RunResult, EventLog]:
     log = EventLog()
     return await ConversationManager.from_config(source).run_discussion(log), log
 
@@ -50,7 +50,7 @@ async def test_each_strategy_of_a_file_takes_a_judge(fakes: FakeProviders, strat
     fakes.ollama.always(FAIR)
     fakes.anthropic.always("RIGHT")
 
-    result, log = await played(discussion({"strategy": strategy, "judge": "claude-sonnet-4-5", "threshold": 0.8}))
+    result, log = await play(discussion({"strategy": strategy, "judge": "claude-sonnet-4-5", "threshold": 0.8}))
 
     assert result.messages[1].text == FAIR
     assert (len(fakes.anthropic.questions), len(fakes.openai.questions)) == (1, 0)
@@ -64,7 +64,7 @@ async def test_the_judge_has_rows_of_its_own_in_the_ledger(fakes: FakeProviders)
     fakes.anthropic.says("WRONG")
     fakes.openai.says("Farms feed us all.")
 
-    result, log = await played(discussion({"strategy": "takeover", "judge": "claude-sonnet-4-5"}))
+    result, log = await play(discussion({"strategy": "takeover", "judge": "claude-sonnet-4-5"}))
 
     assert result.messages[1].text == "Farms feed us all."
     assert result.help
@@ -81,7 +81,7 @@ async def test_a_turn_that_was_only_judged_was_not_helped(fakes: FakeProviders) 
     fakes.ollama.says(FAIR)
     fakes.anthropic.says("RIGHT")
 
-    result, _ = await played(discussion({"judge": "claude-sonnet-4-5"}))
+    result, _ = await play(discussion({"judge": "claude-sonnet-4-5"}))
 
     assert result.help
     assert result.help.helped == 0
@@ -92,7 +92,7 @@ async def test_a_judge_that_fails_breaks_no_turn(fakes: FakeProviders, said: Any
     fakes.ollama.says(FAIR)
     fakes.anthropic.says(said)
 
-    result, log = await played(discussion({"judge": "claude-sonnet-4-5"}))
+    result, log = await play(discussion({"judge": "claude-sonnet-4-5"}))
 
     assert (result.status, result.messages[1].text) == ("done", FAIR)
     assert [event.strategy for event in of(HelpFailed, log)] == ["judge"]
@@ -106,21 +106,21 @@ async def test_each_strategy_of_a_file_takes_peers_and_samples(fakes: FakeProvid
     passes = StuckDetector().assess("7 + 11 = 18. The answer is 18.", "How many are 7 and 11?").quality - 0.02
     pair = {"strategy": strategy, "peers": ["gemini-2.5-flash"], "samples": 2, "threshold": passes}
 
-    result, log = await played(discussion(pair, goal="How many are 7 and 11?"))
+    result, log = await play(discussion(pair, goal="How many are 7 and 11?"))
 
     assert result.messages[1].text == "7 + 11 = 18. The answer is 18."
     assert (len(fakes.gemini.questions), len(fakes.ollama.questions), len(fakes.openai.questions)) == (1, 1, 0)
     assert of(AnswerChecked, log)[0].by == "a peer"
 
 
-@pytest.mark.usefixtures("fenced")
+@pytest.mark.usefixtures("working_fence")
 @pytest.mark.parametrize(("expected", "helped"), [(3, 0), (4, 1)], ids=["runs", "fails"])
 async def test_a_program_in_an_answer_is_run(fakes: FakeProviders, expected: int, helped: int) -> None:
     """What it prints goes to the helper; the model itself did not call a tool."""
     fakes.ollama.always(PROGRAM.format(expected))
     fakes.openai.always("Mend the assertion.")
 
-    result, log = await played(discussion({"check": "code_execution"}, tools=["code_execution"]))
+    result, log = await play(discussion({"check": "code_execution"}, tools=["code_execution"]))
 
     signal = "program_fails" if helped else "program_runs"
     assert of(AnswerChecked, log)[0].signals == {signal: 1.0}
@@ -132,11 +132,11 @@ async def test_a_program_in_an_answer_is_run(fakes: FakeProviders, expected: int
         assert "AssertionError" in str(fakes.openai.questions[0].body)
 
 
-@pytest.mark.usefixtures("fenced")
+@pytest.mark.usefixtures("working_fence")
 async def test_an_answer_without_code_runs_nothing(fakes: FakeProviders) -> None:
     fakes.ollama.says(FAIR)
 
-    _, log = await played(discussion({"check": "code_execution"}, tools=["code_execution"]))
+    _, log = await play(discussion({"check": "code_execution"}, tools=["code_execution"]))
 
     assert of(ToolCalled, log) == []
     assert of(HelpFailed, log) == []
@@ -147,7 +147,7 @@ async def test_what_may_not_run_is_not_run_to_check_either(fakes: FakeProviders)
     fakes.ollama.always(PROGRAM.format(4))
     tools = {"registry": ["code_execution"], "approval": {"deny": ["code_execution"]}}
 
-    result, log = await played(discussion({"check": "code_execution"}, tools=tools))
+    result, log = await play(discussion({"check": "code_execution"}, tools=tools))
 
     assert [(event.call.name, event.decision) for event in of(ToolDecided, log)] == [("code_execution", "denied")]
     assert of(ToolCalled, log) == []

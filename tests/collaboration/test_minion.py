@@ -42,7 +42,7 @@ class Led:
     large: tuple[ModelRequest, ...]
 
 
-def said(request: ModelRequest) -> str:
+def request_text(request: ModelRequest) -> str:
     return "\n".join(message.text for message in request.messages)
 
 
@@ -63,7 +63,7 @@ def of(models: Models, **options: Any) -> ModelClient:
     return minion.create(models.client(models.small), models.client(models.large), **options)
 
 
-def seen(models: Models) -> list[str]:
+def large_requests(models: Models) -> list[str]:
     return [request.raw.decode() for request in models.large.questions]
 
 
@@ -80,7 +80,7 @@ async def test_the_large_model_asks_the_small_one_reads_and_the_answer_is_the_la
     assert count > 2
     assert response.text == log.text == "It was 4,812 bushels."
     assert models.calls == (count, 0, 0, 2)
-    assert "4,812 bushels" in seen(models)[1]
+    assert "4,812 bushels" in large_requests(models)[1]
     assert [type(event) for event in log.events if isinstance(event, HelpAsked | HelpFailed)] == [HelpAsked] * 2
 
 
@@ -89,7 +89,7 @@ async def test_the_large_model_never_sees_the_document(models: Models) -> None:
     client = of(models)
     await client.complete(about(REPORT, QUESTION))
     await client.aclose()
-    for body in seen(models):
+    for body in large_requests(models):
         assert QUESTION in body
         assert "Be exact." in body
         assert "The river rose" not in body
@@ -101,7 +101,7 @@ async def test_the_last_round_has_to_decide(models: Models) -> None:
     response = await client.complete(about(REPORT, QUESTION))
     await client.aclose()
     assert response.text == "It is 4,812, as far as I can see."
-    assert [("It is the last one" in body) for body in seen(models)] == [False, False, True]
+    assert [("It is the last one" in body) for body in large_requests(models)] == [False, False, True]
 
 
 async def test_what_the_document_does_not_say_is_said_to_be_missing(models: Models) -> None:
@@ -188,7 +188,7 @@ async def test_the_history_stays_here_where_helpers_see_the_prompt_alone(models:
     earlier = (user("My name is Ann."), assistant("Hello Ann."))
     await client.complete(ModelRequest((*earlier, *about(REPORT, QUESTION).messages)))
     await client.aclose()
-    assert "Ann" not in seen(models)[0]
+    assert "Ann" not in large_requests(models)[0]
 
 
 def test_fewer_than_two_rounds_make_no_sense() -> None:
@@ -199,9 +199,9 @@ def test_fewer_than_two_rounds_make_no_sense() -> None:
 # -- documents
 
 
-async def led(request: ModelRequest, *replies: str, finds: str = '{"findings": []}', **options: Any) -> Led:
-    """What becomes of a request about a document, where the large model replies this."""
-    small = ScriptedClient(lambda asked: finds if "<piece>" in said(asked) else "Alone.", loop=True)
+async def lead(request: ModelRequest, *replies: str, finds: str = '{"findings": []}', **options: Any) -> Led:
+    """Returns what becomes of a request about a document, where the large model replies this."""
+    small = ScriptedClient(lambda asked: finds if "<piece>" in request_text(asked) else "Alone.", loop=True)
     large = ScriptedClient(*replies)
     response = await minion.create(small, large, **options).complete(request)
     return Led(response.text, tuple(small.requests), tuple(large.requests))
@@ -209,18 +209,18 @@ async def led(request: ModelRequest, *replies: str, finds: str = '{"findings": [
 
 @pytest.mark.parametrize("text", [f"{REPORT}\n\n{QUESTION}", f"{QUESTION}\n\n{REPORT}"])
 async def test_a_question_in_the_same_text_is_found_at_its_end_or_at_its_beginning(text: str) -> None:
-    found = await led(about(text), ASKS, ANSWERS)
+    found = await lead(about(text), ASKS, ANSWERS)
 
     for asked in found.large:
-        assert QUESTION in said(asked)
-        assert "not shown" in said(asked)
-        assert "The river rose" not in said(asked)
-    assert any(FACT in said(asked) for asked in found.small)
+        assert QUESTION in request_text(asked)
+        assert "not shown" in request_text(asked)
+        assert "The river rose" not in request_text(asked)
+    assert any(FACT in request_text(asked) for asked in found.small)
 
 
 async def test_files_are_not_shown_either() -> None:
     request = ModelRequest((Message("user", (Document("application/pdf", b"%PDF"), Text(REPORT), Text(QUESTION))),))
-    found = await led(request, ANSWERS)
+    found = await lead(request, ANSWERS)
     assert not any(isinstance(part, Document) for message in found.large[0].messages for part in message.parts)
 
 
@@ -229,8 +229,8 @@ async def test_files_are_not_shown_either() -> None:
 async def test_pieces_leave_nothing_out_and_are_no_longer_than_asked(characters: int, end: str) -> None:
     marks = [f"<{number:04}>" for number in range(1_000)]
     document = end.join(f"{mark}{'abcdefg ' * (number % 5)}" for number, mark in enumerate(marks))
-    found = await led(about(document, QUESTION), ASKS, ANSWERS, piece_characters=characters)
-    pieces = [said(asked).partition("<piece>\n")[2].rpartition("\n</piece>")[0] for asked in found.small]
+    found = await lead(about(document, QUESTION), ASKS, ANSWERS, piece_characters=characters)
+    pieces = [request_text(asked).partition("<piece>\n")[2].rpartition("\n</piece>")[0] for asked in found.small]
 
     longest = max(characters, 2 * len(document) // minion.MOST_PIECES)
     assert all(len(piece) <= longest for piece in pieces)
@@ -252,7 +252,7 @@ async def test_of_many_findings_those_with_a_quote_are_told_and_the_others_count
     client = minion.create(models.client(models.small), models.client(models.large), piece_characters=3_000)
     await client.complete(about(report, QUESTION))
 
-    shown = seen(models)[-1]
+    shown = large_requests(models)[-1]
     assert FACT in shown
     assert shown.count("without a quote") == minion.MOST_TOLD - 1
     assert "more findings are left out" in shown
@@ -289,11 +289,11 @@ def test_pieces_have_a_length(characters: int) -> None:
 async def test_a_decision_is_read_as_loosely_as_it_is_written(reply: str, last: bool, kind: str, text: str) -> None:
     """In the last round any text is an answer; a reply that decides nothing is passed over."""
     replies = (ASKS, reply) if last else (reply, ABSTAINS)
-    found = await led(about(REPORT, QUESTION), *replies, max_loops=2)
+    found = await lead(about(REPORT, QUESTION), *replies, max_loops=2)
 
     assert len(found.large) == (2 if last or kind in ("ask", "unclear") else 1)
     assert found.text == (text or ("Alone." if last else "The end."))
-    assert any("<piece>" in said(asked) for asked in found.small) == (last or kind == "ask")
+    assert any("<piece>" in request_text(asked) for asked in found.small) == (last or kind == "ask")
 
 
 async def test_a_finding_counts_as_quoted_only_when_its_quote_stands_there() -> None:
@@ -306,8 +306,8 @@ async def test_a_finding_counts_as_quoted_only_when_its_quote_stands_there() -> 
         "nothing",
     ]
     document = FACT + "\n\n" + FILLER * 100
-    found = await led(about(document, QUESTION), ASKS, ANSWERS, finds=json.dumps({"findings": findings}))
-    notes = said(found.large[1])
+    found = await lead(about(document, QUESTION), ASKS, ANSWERS, finds=json.dumps({"findings": findings}))
+    notes = request_text(found.large[1])
 
     assert '- piece 1: 4,812 ("the harvest of  1907 was\n4,812 bushels")' in notes
     assert "- piece 1: a guess (without a quote)" in notes
@@ -316,7 +316,7 @@ async def test_a_finding_counts_as_quoted_only_when_its_quote_stands_there() -> 
 
 @given(st.text(max_size=200))
 def test_no_reply_is_too_odd(reply: str) -> None:
-    found = asyncio.run(led(about(REPORT, QUESTION), ASKS, reply, ANSWERS, finds=reply or "-"))
+    found = asyncio.run(lead(about(REPORT, QUESTION), ASKS, reply, ANSWERS, finds=reply or "-"))
     assert found.text
 
 
@@ -332,7 +332,7 @@ def asks_first(request: ModelRequest) -> str:
     return ANSWERS if "<notes>" in request.messages[-1].text else ASKS
 
 
-def wrapped(inner: ModelClient) -> ModelClient:
+def with_minion(inner: ModelClient) -> ModelClient:
     return minion.create(inner, ScriptedClient(asks_first, loop=True))
 
 
@@ -341,7 +341,7 @@ def wrapped(inner: ModelClient) -> ModelClient:
 async def test_alone_and_nested_it_keeps_the_contract(check: contract.Check, depth: int) -> None:
     def wrap(inner: ModelClient) -> ModelClient:
         for _ in range(depth):
-            inner = wrapped(inner)
+            inner = with_minion(inner)
         return inner
 
     await check(subject(wrap))

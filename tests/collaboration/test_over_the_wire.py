@@ -16,7 +16,7 @@ from ai_battle.core.helping import DraftDropped, HelpFailed, StuckFound
 from ai_battle.judging.detector import StuckDetector
 from ai_battle.testing import FakeProvider, FakeProviders, Reply, fault, reply
 
-from .acting import ADVICE, GOOD, POOR, STRATEGIES, HelpLog, Judge, asked, same
+from .acting import ADVICE, GOOD, POOR, STRATEGIES, HelpLog, Judge, model_request, same
 
 SMALL = "ollama/gemma3:1b"
 LARGE = {"openai": "openai/gpt-4o", "anthropic": "anthropic/claude-sonnet-4-5", "gemini": "gemini/gemini-2.5-pro"}
@@ -48,13 +48,13 @@ def strategy(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-async def answered(client: ModelClient) -> tuple[ModelResponse, HelpLog]:
+async def complete(client: ModelClient) -> tuple[ModelResponse, HelpLog]:
     try:
-        response = await client.complete(asked(), heard := HelpLog())
+        response = await client.complete(model_request(), heard := HelpLog())
     finally:
         await client.aclose()
     assert heard.text == response.text
-    assert same(heard.used(), response.usage)
+    assert same(heard.usage(), response.usage)
     return response, heard
 
 
@@ -67,20 +67,20 @@ def pair(strategy: str, helper: FakeProvider, **options: Any) -> ModelClient:
 async def test_who_is_called_how_often(strategy: str, helper: FakeProvider, fakes: FakeProviders) -> None:
     fakes.ollama.says(POOR, GOOD)
     helper.says(ADVICE)
-    response, heard = await answered(pair(strategy, helper))
+    response, heard = await complete(pair(strategy, helper))
 
     small_calls, large_calls, text = CALLS[strategy]
     assert (response.text, len(fakes.ollama.questions), len(helper.questions)) == (text, small_calls, large_calls)
     assert heard.of(HelpFailed) == []
     assert "tool_choice" not in helper.questions[0].body
-    assert heard.used("helper").cost_usd
-    assert heard.used("own").cost_usd == 0
+    assert heard.usage("helper").cost_usd
+    assert heard.usage("own").cost_usd == 0
 
 
 async def test_a_good_answer_calls_no_helper(strategy: str, fakes: FakeProviders) -> None:
     helper = fakes.openai
     fakes.ollama.says(GOOD)
-    response, _ = await answered(pair(strategy, helper))
+    response, _ = await complete(pair(strategy, helper))
     assert (response.text, len(fakes.ollama.questions), len(helper.questions)) == (GOOD, 1, 0)
 
 
@@ -91,7 +91,7 @@ async def test_a_helper_in_trouble_leaves_the_own_answer(strategy: str, fakes: F
     fakes.ollama.says(POOR, GOOD)
     helper.always(TROUBLES[trouble]())
     stalls = trouble in ("times out", "stops in the middle")
-    response, heard = await answered(pair(strategy, helper, helping=Helping(timeout=3.0 if stalls else 60.0)))
+    response, heard = await complete(pair(strategy, helper, helping=Helping(timeout=3.0 if stalls else 60.0)))
 
     assert (response.text, len(fakes.ollama.questions), len(helper.questions)) == (POOR, 1, 1)
     [failed] = heard.of(HelpFailed)
@@ -103,7 +103,7 @@ async def test_the_real_detector_calls_for_help_where_an_answer_loops(
 ) -> None:
     fakes.ollama.says("Let me think again. " * 60, "Two and two is four.")
     helper.says(ADVICE)
-    response, _ = await answered(pair("rescue", helper, stuck_detector=StuckDetector()))
+    response, _ = await complete(pair("rescue", helper, stuck_detector=StuckDetector()))
 
     assert response.text == "Two and two is four."
     assert (len(fakes.ollama.questions), len(helper.questions)) == (2, 1)
@@ -114,7 +114,7 @@ async def test_cancelling_hangs_up_on_the_helper(strategy: str, fakes: FakeProvi
     fakes.ollama.always(POOR)
     helper.always(fault("stall_mid_stream"))
     client = pair(strategy, helper)
-    turn = asyncio.ensure_future(client.complete(asked()))
+    turn = asyncio.ensure_future(client.complete(model_request()))
     for _ in range(200):
         if helper.open_requests:
             break
@@ -137,7 +137,7 @@ async def test_a_model_that_says_nothing_is_helped(strategy: str, fakes: FakePro
     """To the client an empty answer is an error; where somebody can help it is the clearest case for help."""
     fakes.ollama.says(silence, GOOD)
     fakes.openai.says(ADVICE)
-    response, heard = await answered(pair(strategy, fakes.openai))
+    response, heard = await complete(pair(strategy, fakes.openai))
 
     assert response.text == CALLS[strategy][2]
     assert [found.signals for found in heard.of(StuckFound)] == [{"silence": 1.0}]
@@ -149,7 +149,7 @@ async def test_a_model_that_refuses_without_a_word_is_helped(strategy: str, fake
     fakes.openai.says(ADVICE)
     small = create_client(LARGE["anthropic"], retry=ONCE)
     helper = create_client(LARGE["openai"], retry=ONCE)
-    response, _ = await answered(STRATEGIES[strategy](small, helper, stuck_detector=Judge()))
+    response, _ = await complete(STRATEGIES[strategy](small, helper, stuck_detector=Judge()))
     assert response.text == CALLS[strategy][2]
 
 
@@ -158,7 +158,7 @@ async def test_a_model_that_says_nothing_and_is_not_helped_is_an_error(strategy:
     fakes.openai.always(fault(500))
     client = pair(strategy, fakes.openai)
     with pytest.raises(EmptyAnswer, match="The answer is empty"):
-        await client.complete(asked(), heard := HelpLog())
+        await client.complete(model_request(), heard := HelpLog())
     await client.aclose()
 
     assert heard.text == ""

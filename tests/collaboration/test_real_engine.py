@@ -10,7 +10,7 @@ from ai_battle import create_client
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.helping import DraftDropped
 
-from .acting import ADVICE, STRATEGIES, HelpLog, Judge, asked, large
+from .acting import ADVICE, STRATEGIES, HelpLog, Judge, large, model_request
 
 pytest.importorskip("xllamacpp", reason="the engine is an extra: pip install 'ai-battle[local]'")
 engine = pytest.importorskip("tests.engine")
@@ -40,7 +40,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 async def busy(address: str) -> bool:
-    """Whether the engine is still at work, by its own count."""
+    """Tells whether the engine is still at work, by its own count."""
     async with aiohttp.ClientSession() as session, session.get(f"{address}/metrics") as response:
         lines = (await response.text()).splitlines()
     return any(line.startswith("llamacpp:requests_processing") and not line.endswith(" 0") for line in lines)
@@ -49,7 +49,7 @@ async def busy(address: str) -> bool:
 async def test_the_engine_stops_where_nobody_reads_on(address: str) -> None:
     small = create_client("llamacpp/tiny", base_url=f"{address}/v1", headers={"connection": "close"})
     client = STRATEGIES["takeover"](small, large(ADVICE).client, stuck_detector=BriefJudge())
-    request = asked(options={"max_tokens": 30_000, "temperature": 0})
+    request = model_request(options={"max_tokens": 30_000, "temperature": 0})
     response = await client.complete(request, heard := HelpLog())
     for _ in range(100):
         if not await busy(address):

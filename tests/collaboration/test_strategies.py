@@ -17,7 +17,7 @@ from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 
-from .acting import ADVICE, GOOD, POOR, STRATEGIES, HelpLog, Judge, asked, large, model, same
+from .acting import ADVICE, GOOD, POOR, STRATEGIES, HelpLog, Judge, large, model, model_request, same
 
 QUICK = RunnerLimits(backoff_seconds=0)
 Wrap = Callable[[ModelClient], ModelClient]
@@ -36,7 +36,7 @@ class Clock(Tool):
         return {"time": "noon"}
 
 
-def helped(name: str) -> Wrap:
+def with_strategy(name: str) -> Wrap:
     """The strategy, around a model, with a helper that always has an answer."""
     return lambda inner: STRATEGIES[name](inner, ScriptedClient("Advice.", loop=True), stuck_detector=Judge())
 
@@ -45,7 +45,7 @@ def with_tools(inner: ModelClient) -> ModelClient:
     return ToolCapableClient(inner, [Clock()], QUICK)
 
 
-def nested(*wraps: Wrap) -> Wrap:
+def nest(*wraps: Wrap) -> Wrap:
     def wrap(inner: ModelClient) -> ModelClient:
         for outer in reversed(wraps):
             inner = outer(inner)
@@ -55,11 +55,15 @@ def nested(*wraps: Wrap) -> Wrap:
 
 
 NESTED: dict[str, Wrap] = {
-    **{name: helped(name) for name in STRATEGIES},
-    "rescue over tools over takeover": nested(helped("rescue"), with_tools, helped("takeover")),
-    "ladder over critique over rescue": nested(helped("ladder"), helped("critique"), helped("rescue")),
-    "takeover over draft_verify over ladder": nested(helped("takeover"), helped("draft_verify"), helped("ladder")),
-    "tools over rescue over draft_verify": nested(with_tools, helped("rescue"), helped("draft_verify")),
+    **{name: with_strategy(name) for name in STRATEGIES},
+    "rescue over tools over takeover": nest(with_strategy("rescue"), with_tools, with_strategy("takeover")),
+    "ladder over critique over rescue": nest(
+        with_strategy("ladder"), with_strategy("critique"), with_strategy("rescue")
+    ),
+    "takeover over draft_verify over ladder": nest(
+        with_strategy("takeover"), with_strategy("draft_verify"), with_strategy("ladder")
+    ),
+    "tools over rescue over draft_verify": nest(with_tools, with_strategy("rescue"), with_strategy("draft_verify")),
 }
 
 
@@ -80,7 +84,7 @@ async def test_cancelling_while_the_helper_is_asked_leaves_nothing_running(name:
 
     client = STRATEGIES[name](ScriptedClient(POOR, loop=True), ScriptedClient(slow), stuck_detector=Judge())
     before = asyncio.all_tasks()
-    turn = asyncio.ensure_future(client.complete(asked()))
+    turn = asyncio.ensure_future(client.complete(model_request()))
     await reached.wait()
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -94,21 +98,21 @@ async def test_usage_adds_up_also_when_nested(name: str) -> None:
     inner, first, second = model(POOR, loop=True), large(ADVICE, loop=True), large("Nonsense. [q=0.1]", loop=True)
     client = STRATEGIES[name](inner.client, first.client, stuck_detector=Judge(2))
     client = STRATEGIES["critique"](client, second.client, stuck_detector=Judge(1))
-    response = await client.complete(asked(), heard := HelpLog())
+    response = await client.complete(model_request(), heard := HelpLog())
 
-    assert same(heard.used(), response.usage)
-    assert same(heard.used("own") + heard.used("helper"), response.usage)
+    assert same(heard.usage(), response.usage)
+    assert same(heard.usage("own") + heard.usage("helper"), response.usage)
     roles: tuple[Role, ...] = ("own", "helper")
     for role in roles:
         wasted = sum(event.usage.output_tokens for event in heard.of(DraftDropped) if event.role == role)
-        assert 0 <= wasted <= heard.used(role).output_tokens
+        assert 0 <= wasted <= heard.usage(role).output_tokens
 
 
 async def test_a_model_with_tools_is_rescued_with_its_tools() -> None:
     clock = Clock()
     small, big = model(POOR, call("clock"), f"It is noon. {GOOD}"), large("Ask the clock.")
     client = STRATEGIES["rescue"](ToolCapableClient(small.client, [clock], QUICK), big.client, stuck_detector=Judge())
-    response = await client.complete(asked("What time is it?"), heard := HelpLog())
+    response = await client.complete(model_request("What time is it?"), heard := HelpLog())
 
     assert (response.text, clock.calls, response.used_tools) == (f"It is noon. {GOOD}", 1, True)
     assert [step.role for step in response.steps] == ["assistant", "tool"]
@@ -122,7 +126,7 @@ async def test_a_helper_hears_of_the_tools_that_only_the_model_has(name: str) ->
     judge = Judge()
     small, big = model(POOR, GOOD), large(ADVICE)
     client = STRATEGIES[name](ToolCapableClient(small.client, [Clock()], QUICK), big.client, stuck_detector=judge)
-    await client.complete(asked("What time is it?"))
+    await client.complete(model_request("What time is it?"))
 
     assert [spec.name for spec in client.offered_tools] == ["clock"]
     assert [spec.name for spec in judge.judged[0][0].tools] == ["clock"]
@@ -134,7 +138,7 @@ async def test_a_helper_with_tools_gives_advice_without_them() -> None:
     clock = Clock()
     small, big = model(POOR, GOOD), large("Ask the clock.")
     client = STRATEGIES["rescue"](small.client, ToolCapableClient(big.client, [clock], QUICK), stuck_detector=Judge())
-    await client.complete(asked(), heard := HelpLog())
+    await client.complete(model_request(), heard := HelpLog())
 
     assert (clock.calls, big.calls, big.requests[0].tools) == (0, 1, ())
     assert heard.of(LoopStopped) == []
@@ -144,7 +148,7 @@ async def test_the_steps_of_a_dropped_attempt_are_not_those_of_the_answer() -> N
     clock = Clock()
     small, big = model(call("clock"), POOR, GOOD), large(ADVICE)
     client = STRATEGIES["rescue"](ToolCapableClient(small.client, [clock], QUICK), big.client, stuck_detector=Judge())
-    response = await client.complete(asked("What time is it?"))
+    response = await client.complete(model_request("What time is it?"))
 
     assert (response.text, response.used_tools, clock.calls) == (GOOD, False, 1)
     assert 'clock returned: {"time": "noon"}' in big.last

@@ -33,7 +33,7 @@ def answers(number: int, *, helper: float = 0.9, labels: bool = True) -> list[La
     return made
 
 
-def helped(report: Report, made: Sequence[LabelledAnswer]) -> float:
+def help_rate(report: Report, made: Sequence[LabelledAnswer]) -> float:
     detector = StuckDetector(calibration=report.calibration)
     return sum(detector.assess(answer.response, answer.prompt).stuck for answer in made) / len(made)
 
@@ -43,7 +43,7 @@ def test_a_help_rate_needs_no_labels_and_says_how_sure_it_is() -> None:
     report = calibrate(made, Target("help_rate", 0.2))
     assert report.labels == 0
     assert report.calibration.error == pytest.approx(0.0784, abs=1e-3)
-    assert helped(report, made) == pytest.approx(report.calibration.help_rate, abs=0.01)
+    assert help_rate(report, made) == pytest.approx(report.calibration.help_rate, abs=0.01)
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.5])
@@ -51,7 +51,7 @@ def test_of_answers_that_are_judged_alike_any_share_gets_help_and_the_same_ones_
     made = [LabelledAnswer(f"How many are {n} and {n + 1}?", "I count them all.\n#### 15") for n in range(200)]
     report = calibrate(made, Target("help_rate", rate))
     again = StuckDetector(calibration=Calibration.of_json(json.loads(json.dumps(report.calibration.as_json()))))
-    assert helped(report, made) == pytest.approx(rate, abs=0.01)
+    assert help_rate(report, made) == pytest.approx(rate, abs=0.01)
     assert report.calibration.help_rate == pytest.approx(rate, abs=0.01)
     assert [again.assess(a.response, a.prompt).stuck for a in made] == [
         StuckDetector(calibration=report.calibration).assess(a.response, a.prompt).stuck for a in made
@@ -77,7 +77,7 @@ def test_with_labels_the_quality_that_is_asked_for_is_reached_with_the_fewest_ca
     made = answers(300)
     report = calibrate(made, Target("quality", 0.8))
     assert report.refit
-    rate = helped(report, made)
+    rate = help_rate(report, made)
     assert rate == pytest.approx(report.calibration.help_rate, abs=0.01)
     stuck = [StuckDetector(calibration=report.calibration).assess(a.response, a.prompt).stuck for a in made]
     reached = [(a.helper_good if s else a.good) or 0.0 for a, s in zip(made, stuck, strict=True)]
@@ -121,7 +121,7 @@ def test_where_the_helper_is_no_better_no_answer_gets_help_and_it_is_said() -> N
     report = calibrate(made, Target("quality", 0.9))
     assert not report.helps
     assert "brings nothing" in report.note
-    assert helped(report, made) == 0
+    assert help_rate(report, made) == 0
 
 
 def test_a_calibration_survives_its_way_through_json() -> None:
@@ -159,12 +159,12 @@ def test_the_prior_decides_where_there_are_no_data_and_the_data_where_there_are_
     column = [dice.gauss(0, 1) for _ in range(2_000)]
     labels = [float(dice.random() < probability(1.5 * value - 0.5)) for value in column]
 
-    def found(rows: int) -> list[float]:
+    def fit_rows(rows: int) -> list[float]:
         terms = [Term(column[:rows], 8.0, prior=-1.0), Term([1.0] * rows, 0.01)]
         return fit(RegressionProblem(terms, labels[:rows], [1.0] * rows))
 
-    assert found(2)[0] == pytest.approx(-1.0, abs=0.2)
-    assert found(2_000) == pytest.approx([1.5, -0.5], abs=0.2)
+    assert fit_rows(2)[0] == pytest.approx(-1.0, abs=0.2)
+    assert fit_rows(2_000) == pytest.approx([1.5, -0.5], abs=0.2)
 
 
 def test_a_prior_far_from_the_data_does_not_lead_astray() -> None:

@@ -31,7 +31,7 @@ MAIL = ToolSpec("send_mail", "Sends a mail.", {"type": "object", "properties": {
 ASKED = "What will the weather be in Oslo for the next 3 days?"
 
 
-def judged(response: str, prompt: str, context: Context | ModelRequest | None = None) -> Assessment:
+def assess(response: str, prompt: str, context: Context | ModelRequest | None = None) -> Assessment:
     return StuckDetector().assess(response, prompt, context)
 
 
@@ -43,7 +43,7 @@ def calling(name: str, **arguments: object) -> Context:
 
 
 def test_a_good_answer_is_left_alone() -> None:
-    found = judged(RIGHT, APPLES)
+    found = assess(RIGHT, APPLES)
     assert found.quality > 0.8
     assert (found.stuck, found.reason, found.at_once) == (False, "", False)
     assert "wrong_sums" not in found.signals
@@ -65,14 +65,14 @@ def test_a_good_answer_is_left_alone() -> None:
     ],
 )
 def test_each_signal_of_a_calculation_is_named_and_costs_quality(response: str, signal: str) -> None:
-    found = judged(response, APPLES)
+    found = assess(response, APPLES)
     assert found.signals[signal] > 0
-    assert found.quality < judged(RIGHT, APPLES).quality
-    assert found.gain > judged(RIGHT, APPLES).gain
+    assert found.quality < assess(RIGHT, APPLES).quality
+    assert found.gain > assess(RIGHT, APPLES).gain
 
 
 def test_an_answer_alone_is_not_blamed_for_showing_no_working() -> None:
-    found = judged("4", "What is 2 + 2? Answer with the number only.")
+    found = assess("4", "What is 2 + 2? Answer with the number only.")
     assert not found.stuck
     assert "no_sums" not in found.signals
 
@@ -91,18 +91,18 @@ def test_an_answer_alone_is_not_blamed_for_showing_no_working() -> None:
     ],
 )  # fmt: skip
 def test_a_sentence_or_two_without_a_sum_is_not_blamed_for_showing_no_working(response: str, prompt: str) -> None:
-    found = judged(response, prompt)
+    found = assess(response, prompt)
     assert not found.stuck
     assert found.signals.keys().isdisjoint({"no_sums", "final_not_in_working", "facts_unused"})
 
 
 def test_a_sum_that_is_cut_off_is_working_all_the_same() -> None:
-    found = judged("Wendi feeds 15 cups and then 25 cups, in all 15 + 25 = <<15+2", APPLES)
+    found = assess("Wendi feeds 15 cups and then 25 cups, in all 15 + 25 = <<15+2", APPLES)
     assert found.signals["no_sums"] > 0
 
 
 def test_why_it_is_stuck_is_said_in_words() -> None:
-    found = judged(WRONG_SUM, APPLES)
+    found = assess(WRONG_SUM, APPLES)
     assert found.stuck
     assert found.reason == "a sum in it does not hold."
 
@@ -121,7 +121,7 @@ def test_why_it_is_stuck_is_said_in_words() -> None:
     ],
 )
 def test_a_failed_hard_check_is_stuck_at_once(response: str, context: Context | None, signal: str) -> None:
-    found = judged(response, APPLES, context)
+    found = assess(response, APPLES, context)
     assert found.stuck
     assert found.at_once
     assert signal in found.signals
@@ -137,12 +137,12 @@ def test_a_failed_hard_check_is_stuck_at_once(response: str, context: Context | 
     ],
 )
 def test_a_turn_of_a_discussion_with_numbers_in_it_owes_no_number(prompt: str) -> None:
-    assert not judged("The trees do, as they give shade to all of us in summer.", prompt).stuck
+    assert not assess("The trees do, as they give shade to all of us in summer.", prompt).stuck
 
 
 @pytest.mark.parametrize(("made", "stuck"), [(115, True), (105, False)])
 def test_a_sum_that_does_not_hold_counts_in_a_talk_as_well(made: int, stuck: bool) -> None:
-    found = judged(f"At five percent, 100 * 1.05 = {made} euros after a year.", "Please show me one example.")
+    found = assess(f"At five percent, 100 * 1.05 = {made} euros after a year.", "Please show me one example.")
     assert ("wrong_sums" in found.signals, found.stuck) == (stuck, stuck)
 
 
@@ -165,16 +165,16 @@ def test_a_sum_that_is_told_in_words_is_checked(answer: str, stuck: bool) -> Non
 
 
 def test_a_choice_without_a_pick_is_stuck_and_one_with_a_pick_is_not() -> None:
-    assert judged("All of them are planets of the sun.", CHOICE).stuck
-    picked = judged("Jupiter is the largest planet of all. The answer is (B).", CHOICE)
+    assert assess("All of them are planets of the sun.", CHOICE).stuck
+    picked = assess("Jupiter is the largest planet of all. The answer is (B).", CHOICE)
     assert not picked.stuck
-    assert picked.quality > judged("The closest one is not listed. The answer is (D).", CHOICE).quality
+    assert picked.quality > assess("The closest one is not listed. The answer is (D).", CHOICE).quality
 
 
 def test_a_sum_that_is_none_of_the_options_is_a_signal() -> None:
     prompt = "What is 12 times 12?\n(A) 124\n(B) 140\n(C) 144\n(D) 148"
-    assert judged("12 * 12 = 150. The answer is (D).", prompt).signals["result_no_option"] == 1
-    assert "result_no_option" not in judged("12 * 12 = 144. The answer is (C).", prompt).signals
+    assert assess("12 * 12 = 150. The answer is (D).", prompt).signals["result_no_option"] == 1
+    assert "result_no_option" not in assess("12 * 12 = 144. The answer is (C).", prompt).signals
 
 
 @pytest.mark.parametrize(
@@ -191,8 +191,8 @@ def test_a_sum_that_is_none_of_the_options_is_a_signal() -> None:
     ],
 )
 def test_a_call_that_does_not_fit_is_named_and_costs_quality(call: Context, signal: str) -> None:
-    good = judged("", ASKED, calling("get_weather", city="Oslo", days=3))
-    found = judged("", ASKED, call)
+    good = assess("", ASKED, calling("get_weather", city="Oslo", days=3))
+    found = assess("", ASKED, call)
     assert not good.stuck
     assert found.signals[signal] > 0
     assert found.quality < good.quality
@@ -200,41 +200,41 @@ def test_a_call_that_does_not_fit_is_named_and_costs_quality(call: Context, sign
 
 def test_a_call_in_text_is_read_like_a_native_one() -> None:
     offered = Context(tools=(WEATHER, MAIL))
-    assert not judged('[get_weather(city="Oslo", days=3)]', ASKED, offered).stuck
-    assert judged("[get_weather(days=3)]", ASKED, offered).signals["missing_required"] == 1
-    assert judged("['get_weather', {'city': 'Oslo'}]", ASKED, offered).quality < 0.7
+    assert not assess('[get_weather(city="Oslo", days=3)]', ASKED, offered).stuck
+    assert assess("[get_weather(days=3)]", ASKED, offered).signals["missing_required"] == 1
+    assert assess("['get_weather', {'city': 'Oslo'}]", ASKED, offered).quality < 0.7
 
 
 def test_no_call_though_several_tools_are_offered_is_stuck_unless_tools_have_answered() -> None:
     answer = "It will be sunny in Oslo."
-    assert judged(answer, ASKED, Context(tools=(WEATHER, MAIL))).stuck
+    assert assess(answer, ASKED, Context(tools=(WEATHER, MAIL))).stuck
     call = ToolCall("get_weather", {"city": "Oslo", "days": 3})
     steps = (Message("assistant", (call,)), Message("tool", (ToolResult(call, (Text("sunny"),)),)))
-    assert not judged(answer, ASKED, Context(tools=(WEATHER, MAIL), steps=steps)).stuck
+    assert not assess(answer, ASKED, Context(tools=(WEATHER, MAIL), steps=steps)).stuck
 
 
 def test_refusing_is_no_failure_where_tools_are_offered() -> None:
     refusal = "I'm sorry, but I can't do that with the tools at hand."
-    assert judged(refusal, "Tell me a joke.", Context(tools=(WEATHER,))).at_once is False
-    assert judged(refusal, "Tell me a joke.").at_once
+    assert assess(refusal, "Tell me a joke.", Context(tools=(WEATHER,))).at_once is False
+    assert assess(refusal, "Tell me a joke.").at_once
 
 
 def test_an_unfit_call_goes_back_to_the_model_once_and_then_is_stuck_at_once() -> None:
     bad = calling("get_weather", days=3)
-    assert not judged("", ASKED, bad).at_once
+    assert not assess("", ASKED, bad).at_once
     call = ToolCall("get_weather", {"days": 3})
     failed = (
         Message("assistant", (call,)),
         Message("tool", (ToolResult(call, (Text("city: required"),), is_error=True),)),
     )
     again = Context(tools=bad.tools, steps=(*failed, *bad.steps))
-    assert judged("", ASKED, again).at_once
+    assert assess("", ASKED, again).at_once
 
 
 def test_calls_that_get_nowhere_cost_quality() -> None:
     call = ToolCall("get_weather", {"city": "Oslo"})
     round_ = (Message("assistant", (call,)), Message("tool", (ToolResult(call, (Text("timeout 5"),), is_error=True),)))
-    found = judged("The weather is fine.", ASKED, Context(tools=(WEATHER,), steps=(*round_, *round_)))
+    found = assess("The weather is fine.", ASKED, Context(tools=(WEATHER,), steps=(*round_, *round_)))
     assert found.signals["call_repeated"] == found.signals["errors_in_a_row"] == found.signals["same_error_twice"] == 1
     assert found.stuck
 
@@ -248,28 +248,28 @@ def test_calls_that_get_nowhere_cost_quality() -> None:
     ],
 )
 def test_code_and_json_are_parsed(response: str, prompt: str, signal: str) -> None:
-    assert judged(response, prompt).signals[signal] == 1
-    assert judged(response, prompt).stuck
+    assert assess(response, prompt).signals[signal] == 1
+    assert assess(response, prompt).stuck
 
 
 def test_json_has_to_fit_the_schema_that_was_asked_for() -> None:
     schema = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
     request = ModelRequest((user("How old is Ann?"),), output_schema=schema)
-    assert judged('{"name": "Ann"}', "How old is Ann?", request).signals["json_unfit"] == 1
-    assert "json_unfit" not in judged('{"age": 7}', "How old is Ann?", request).signals
+    assert assess('{"name": "Ann"}', "How old is Ann?", request).signals["json_unfit"] == 1
+    assert "json_unfit" not in assess('{"age": 7}', "How old is Ann?", request).signals
 
 
 def test_saying_the_same_again_in_a_conversation_is_stuck() -> None:
     said = "I think that we should plant more trees in the park this spring."
     history = (user("What do you think?"), assistant(said), user("And what else?"))
-    assert judged(said, "And what else?", Context(history=history)).stuck
-    assert not judged(
+    assert assess(said, "And what else?", Context(history=history)).stuck
+    assert not assess(
         "The pond needs cleaning, and the paths want gravel.", "And what else?", Context(history=history)
     ).stuck
 
 
 def test_a_model_that_is_unsure_of_its_tokens_is_worth_less() -> None:
-    sure, unsure = (judged(RIGHT, APPLES, Context(logprobs=(value,) * 40)).quality for value in (-0.01, -2.5))
+    sure, unsure = (assess(RIGHT, APPLES, Context(logprobs=(value,) * 40)).quality for value in (-0.01, -2.5))
     assert unsure < sure
 
 
@@ -280,7 +280,7 @@ def test_an_assessment_needs_no_context_beside_the_request_and_the_response() ->
 
 
 def test_the_same_answer_is_always_judged_the_same() -> None:
-    assert judged(WRONG_SUM, APPLES) == judged(WRONG_SUM, APPLES)
+    assert assess(WRONG_SUM, APPLES) == assess(WRONG_SUM, APPLES)
 
 
 def test_bare_is_stuck_counts_poor_answers_in_a_row() -> None:
@@ -313,7 +313,7 @@ def test_with_a_help_rate_the_expected_gain_decides_and_nothing_is_retried() -> 
 
 
 def test_with_a_calibration_its_cut_decides() -> None:
-    gain = judged(WRONG_SUM, APPLES).gain
+    gain = assess(WRONG_SUM, APPLES).gain
     assert StuckDetector(calibration=Calibration(gain)).assess(WRONG_SUM, APPLES).stuck
     assert not StuckDetector(calibration=Calibration(gain + 0.01)).assess(WRONG_SUM, APPLES).stuck
 

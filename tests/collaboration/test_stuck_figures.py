@@ -31,13 +31,13 @@ def sample() -> Pair:
 
 
 @cache
-def unseen() -> Weights:
+def unseen_weights() -> Weights:
     """Weights that have seen no answer of the small model."""
     return read((SAMPLE / "weights-without-mixtral-8x7b.json").read_text(encoding="utf-8"))
 
 
 def test_without_a_label_of_its_model_the_detector_beats_the_best_published_router() -> None:
-    found = figures.row("", sample(), figures.by_weights(sample(), unseen()))
+    found = figures.row("", sample(), figures.by_weights(sample(), unseen_weights()))
     assert found.apgr >= 0.73 > PUBLISHED_APGR
     assert found.cpt80 <= 0.46 < PUBLISHED_CPT80
     assert found.auroc >= 0.78
@@ -45,7 +45,7 @@ def test_without_a_label_of_its_model_the_detector_beats_the_best_published_rout
 
 def test_calibrated_on_its_own_labels_it_needs_a_third_of_the_calls() -> None:
     """Each answer is judged by what the nine tenths without it tell."""
-    found = figures.row("", sample(), figures.calibrated(sample(), unseen()))
+    found = figures.row("", sample(), figures.calibrated_scores(sample(), unseen_weights()))
     assert found.apgr >= 0.82
     assert found.cpt80 <= 0.34
     assert found.error <= 0.07
@@ -57,7 +57,7 @@ def test_at_the_defaults_not_more_than_four_answers_in_ten_get_help() -> None:
 
 def test_right_answers_are_left_alone() -> None:
     """At once at most one in a hundred; at the defaults one in ten of a model, one in twenty everyday ones."""
-    recorded, everyday = figures.left_alone([sample()])
+    recorded, everyday = figures.rows_left_alone([sample()])
     assert max(*recorded.at_once.values(), *everyday.at_once.values()) <= 0.01
     assert recorded.stuck <= 0.1
     assert everyday.stuck <= 0.05
@@ -85,7 +85,8 @@ def test_a_folder_without_answers_is_refused(tmp_path: Path) -> None:
 def test_all_figures_of_the_detector_alone() -> None:
     pairs = read_pairs(CORPUS)
     rows = {
-        pair: figures.row(pair.name, pair, figures.by_weights(pair, figures.left_out(pair, pairs))) for pair in pairs
+        pair: figures.row(pair.name, pair, figures.by_weights(pair, figures.weights_without(pair, pairs)))
+        for pair in pairs
     }
     least = {"math": 0.775, "tool": 0.81, "mcq": 0.73, "code": 0.79}
     for family, wanted in least.items():

@@ -73,34 +73,34 @@ OTHER_WRONGS = [
 ]  # fmt: skip
 
 
-def judged(response: str, prompt: str) -> Assessment:
+def assess(response: str, prompt: str) -> Assessment:
     return StuckDetector().assess(response, prompt)
 
 
 @pytest.mark.parametrize(("prompt", "response"), RIGHT)
 def test_a_right_sum_is_left_alone_in_whatever_form_it_comes(prompt: str, response: str) -> None:
-    found = judged(response, prompt)
+    found = assess(response, prompt)
     assert {"wrong_sums", "asked_sum_missed", "final_off_sums", "number_misread"}.isdisjoint(found.signals)
     assert not found.at_once
 
 
 @pytest.mark.parametrize(("prompt", "response"), FALSE_SUMS)
 def test_a_sum_that_is_false_in_every_reading_is_seen(prompt: str, response: str) -> None:
-    found = judged(response, prompt)
+    found = assess(response, prompt)
     assert found.signals["wrong_sums"] == 1
     assert found.stuck
 
 
 @pytest.mark.parametrize(("prompt", "response", "signal"), OTHER_WRONGS)
 def test_a_number_that_nothing_leads_to_is_seen(prompt: str, response: str, signal: str) -> None:
-    found = judged(response, prompt)
+    found = assess(response, prompt)
     assert found.signals[signal] == 1
     assert found.stuck
 
 
 @pytest.mark.parametrize("nothing", ["</s></s></s>", "<think>\nFirst I look.\n</think>\n", "<pad>" * 30, "Assistant:"])
 def test_nothing_behind_thinking_and_tokens_is_no_answer(nothing: str) -> None:
-    found = judged(nothing, "What is 17 * 24?")
+    found = assess(nothing, "What is 17 * 24?")
     assert found.at_once
     assert "empty" in found.signals
 
@@ -116,4 +116,4 @@ def test_nothing_behind_thinking_and_tokens_is_no_answer(nothing: str) -> None:
 )  # fmt: skip
 def test_what_a_chat_template_leaves_behind_changes_nothing(framed: str) -> None:
     answer, prompt = "Each pays 13.90 euros.", "Three friends share a taxi for 41.70 euros. What does each pay?"
-    assert judged(framed.format(answer), prompt).quality == judged(answer, prompt).quality
+    assert assess(framed.format(answer), prompt).quality == assess(answer, prompt).quality

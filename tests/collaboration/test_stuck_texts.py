@@ -38,10 +38,10 @@ def cases(name: str) -> Iterator[tuple[str, str, str]]:
             heading = line.removeprefix("# ")
         else:
             prompt, _, answer = line.partition(" => ")
-            yield heading, _unescaped(prompt), _unescaped(answer)
+            yield heading, _unescape(prompt), _unescape(answer)
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return text.replace("\\\\", "\0").replace("\\n", "\n").replace("\\t", "\t").replace("\0", "\\")
 
 

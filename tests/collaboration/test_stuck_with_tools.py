@@ -18,12 +18,14 @@ SEARCH = ToolSpec("web_search", "Searches the web", {"type": "object", "properti
 BOTH = Context(tools=(CODE, SEARCH), history=(user("We plan a garden."), assistant("Gladly.")))
 
 
-def stuck(prompt: str, answer: str, context: Context = BOTH) -> bool:
+def is_stuck(prompt: str, answer: str, context: Context = BOTH) -> bool:
     return StuckDetector().assess(answer, prompt, context).stuck
 
 
 def test_a_turn_that_needs_no_tool_is_not_stuck_for_calling_none() -> None:
-    assert not stuck("Plan a vegetable garden for a small yard.", "Lime the soil first: it is too acid for tomatoes.")
+    assert not is_stuck(
+        "Plan a vegetable garden for a small yard.", "Lime the soil first: it is too acid for tomatoes."
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,19 +37,19 @@ def test_a_turn_that_needs_no_tool_is_not_stuck_for_calling_none() -> None:
     ],
 )
 def test_a_poor_answer_is_poor_with_tools_at_hand_as_well(prompt: str, answer: str) -> None:
-    assert stuck(prompt, answer)
-    assert stuck(prompt, answer, Context())
+    assert is_stuck(prompt, answer)
+    assert is_stuck(prompt, answer, Context())
 
 
 def test_where_the_prompt_asks_for_a_tool_a_call_is_due() -> None:
-    assert stuck("Search the web for the weather in Paris.", "It is sunny.")
+    assert is_stuck("Search the web for the weather in Paris.", "It is sunny.")
 
 
 def test_an_answer_after_calls_is_judged_by_its_calls() -> None:
     call = ToolCall("web_search", {"query": "weather"}, "c1")
     steps = (Message("assistant", (call,)), Message("tool", (ToolResult(call),)))
 
-    assert not stuck("Talk on.", "It is sunny.", Context(tools=BOTH.tools, steps=steps))
+    assert not is_stuck("Talk on.", "It is sunny.", Context(tools=BOTH.tools, steps=steps))
 
 
 @pytest.mark.parametrize(("sums", "helped"), [(["2+2", "2+2"], True), (["2+2", "3+3"], False)])
@@ -87,4 +89,4 @@ def test_the_gravest_finding_is_told_first() -> None:
     ],
 )
 def test_an_answer_that_is_a_call_of_no_tool_is_poor(prompt: str, answer: str, expected: bool) -> None:
-    assert stuck(prompt, answer) is expected
+    assert is_stuck(prompt, answer) is expected

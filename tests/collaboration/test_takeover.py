@@ -12,7 +12,7 @@ from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 
-from .acting import GOOD, POOR, STRATEGIES, HelpLog, Judge, asked, large, model, said
+from .acting import GOOD, POOR, STRATEGIES, HelpLog, Judge, large, model, model_request, request_text
 
 QUICK = RunnerLimits(backoff_seconds=0)
 ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
@@ -35,13 +35,13 @@ class Counter(Tool):
 async def test_the_helper_answers_and_the_draft_is_dropped() -> None:
     small, big = model(POOR), large("It is four, says the large one.")
     client = STRATEGIES["takeover"](small.client, big.client, stuck_detector=Judge())
-    response = await client.complete(asked(), heard := HelpLog())
+    response = await client.complete(model_request(), heard := HelpLog())
 
     assert (response.text, response.model) == ("It is four, says the large one.", "scripted")
     assert (small.calls, big.calls) == (1, 1)
     assert [event.text for event in heard.of(TextDelta)] == [response.text]
-    assert heard.of(DraftDropped) == [DraftDropped("It says so itself.", heard.used("own"), text=POOR, attempt=1)]
-    assert response.usage == heard.used("own") + heard.used("helper")
+    assert heard.of(DraftDropped) == [DraftDropped("It says so itself.", heard.usage("own"), text=POOR, attempt=1)]
+    assert response.usage == heard.usage("own") + heard.usage("helper")
     assert heard.of(AnswersCompared) == [AnswersCompared(0.2, None, is_replaced=True)], "nobody judges its answer"
 
 
@@ -55,7 +55,9 @@ async def test_the_helper_gets_the_request_itself_and_not_the_attempt() -> None:
 async def test_options_of_the_small_model_stay_with_it_but_bounds_hold_for_both() -> None:
     options = {"temperature": 0.1, "num_ctx": 2048, "max_tokens": 10, "stop": ["END"]}
     small, big = model(POOR), large("Four.")
-    await STRATEGIES["takeover"](small.client, big.client, stuck_detector=Judge()).complete(asked(options=options))
+    await STRATEGIES["takeover"](small.client, big.client, stuck_detector=Judge()).complete(
+        model_request(options=options)
+    )
 
     assert small.requests[0].options == options
     assert big.requests[0].options == {"max_tokens": 10, "stop": ["END"]}
@@ -67,7 +69,7 @@ async def test_a_helper_that_sees_the_prompt_alone_still_has_the_tools_to_call()
     client = STRATEGIES["takeover"](small.client, big.client, stuck_detector=Judge(), helping=Helping(sees="prompt"))
     response = await client.complete(request)
 
-    assert said(big.requests[0]).strip() == "Two and two?"
+    assert request_text(big.requests[0]).strip() == "Two and two?"
     assert big.requests[0].tools == (ADD,)
     assert [each.name for each in response.tool_calls] == ["add"]
 
@@ -80,9 +82,9 @@ async def test_the_helper_runs_the_real_tools_and_knows_what_was_done_with_them(
         ToolCapableClient(big.client, [counter], QUICK),
         stuck_detector=Judge(),
     )
-    response = await client.complete(asked())
+    response = await client.complete(model_request())
 
     assert (response.text, counter.count) == (GOOD, 2)
     assert [result.text for step in response.steps for result in step.tool_results] == ['{"count": 2}']
-    assert 'count returned: {"count": 1}' in said(big.requests[0])
-    assert "what it did stays done" in said(big.requests[0])
+    assert 'count returned: {"count": 1}' in request_text(big.requests[0])
+    assert "what it did stays done" in request_text(big.requests[0])

@@ -17,7 +17,7 @@ from ai_battle.signals.asked_programs import AskedProgram, asked_program
 from ai_battle.tools.sandbox import choose
 from ai_battle.tools.verification import Verification
 
-from ..benchmark.suites import played as benchmarked
+from ..benchmark.suites import play_suite as benchmarked
 from ..benchmark.suites import rows, suite
 
 DOUBLES = "```python\ndef twice(items):\n    return [2 * each for each in items]\n```\n"
@@ -28,14 +28,14 @@ SORTS += "For example:\n>>> top([3, 9, 4], 2)\n[9, 4]\n"
 SORTED = "```python\ndef top(items, n):\n    return sorted(items{})[:n]\n```"
 
 
-pytestmark = pytest.mark.usefixtures("fenced")
+pytestmark = pytest.mark.usefixtures("working_fence")
 
 
 def says(*texts: str) -> dict[str, Any]:
     return {"type": "scripted/helper", "script": list(texts), "loop": True}
 
 
-async def played(pair: dict[str, Any], small: str | list[str], goal: str = GOAL) -> tuple[RunResult, EventLog]:
+async def play(pair: dict[str, Any], small: str | list[str], goal: str = GOAL) -> tuple[RunResult, EventLog]:
     script = [small] if isinstance(small, str) else small
     discussion = {
         "turns": 1,
@@ -63,7 +63,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_one_answer_that_running_confirms_outweighs_two_that_agree() -> None:
     """The large model is not asked, and the journal tells of each answer what running has shown."""
     council = {"strategy": "council", "peers": [says(WRONG), says(RIGHT)], "secondary": says("Who knows.")}
-    result, log = await played(council, WRONG)
+    result, log = await play(council, WRONG)
 
     assert result.messages[1].text == RIGHT
     assert not [asked for asked in of(HelpAsked, log) if asked.role == "helper"]
@@ -81,14 +81,14 @@ async def test_one_answer_that_running_confirms_outweighs_two_that_agree() -> No
 async def test_where_all_are_refuted_the_model_is_told_what_running_has_shown(pair: dict[str, Any]) -> None:
     """One more call of the small model spares the large one."""
     again = [WRONG, WRONG, RIGHT] if "samples" in pair else [WRONG, RIGHT]
-    result, log = await played({**pair, "secondary": says("Who knows.")}, again)
+    result, log = await play({**pair, "secondary": says("Who knows.")}, again)
 
     assert result.messages[1].text == RIGHT
     assert not [asked for asked in of(HelpAsked, log) if asked.role == "helper"]
 
 
 async def test_a_single_answer_that_running_refutes_is_helped() -> None:
-    result, log = await played({"strategy": "takeover", "secondary": says(RIGHT)}, WRONG)
+    result, log = await play({"strategy": "takeover", "secondary": says(RIGHT)}, WRONG)
 
     assert result.messages[1].text == RIGHT
     assert [dict(each.signals) for each in of(AnswerChecked, log)] == [{"refuted": 1.0}]
@@ -97,7 +97,7 @@ async def test_a_single_answer_that_running_refutes_is_helped() -> None:
 async def test_a_program_is_run_on_the_examples_of_the_prompt() -> None:
     answers = {"reverse=True": ", reverse=True", "nothing": ""}
     council = {"strategy": "council", "peers": [says(SORTED.format("")), says(SORTED.format(answers["reverse=True"]))]}
-    result, log = await played(council, SORTED.format(""), SORTS)
+    result, log = await play(council, SORTED.format(""), SORTS)
 
     assert "reverse=True" in result.messages[1].text
     reasons = [each.reason for each in of(AnswerChecked, log)]
@@ -108,7 +108,7 @@ async def test_a_program_is_run_on_the_examples_of_the_prompt() -> None:
 async def test_one_answer_whose_sum_is_right_outweighs_two_that_agree_on_a_false_one() -> None:
     false, right = "7 * 24 = 158. The answer is 158.", "7 * 24 = 168. The answer is 168."
     council = {"strategy": "council", "peers": [says(false), says(right)], "secondary": says("Who knows.")}
-    result, log = await played(council, false, "What is 7 * 24?")
+    result, log = await play(council, false, "What is 7 * 24?")
 
     assert result.messages[1].text == right
     assert not [asked for asked in of(HelpAsked, log) if asked.role == "helper"]
@@ -119,14 +119,14 @@ async def test_one_answer_whose_sum_is_right_outweighs_two_that_agree_on_a_false
 
 async def test_nothing_is_run_where_verification_is_switched_off() -> None:
     council = {"strategy": "council", "peers": [says(WRONG), says(RIGHT)], "verify": False}
-    result, log = await played({**council, "threshold": 0}, WRONG)
+    result, log = await play({**council, "threshold": 0}, WRONG)
 
     assert result.messages[1].text == WRONG
     assert of(AnswerChecked, log) == []
 
 
 async def test_nothing_is_run_for_prompts_without_a_program() -> None:
-    result, log = await played({"strategy": "peer", "peers": [says("#### 18")]}, "#### 18", "How many are 7 and 11?")
+    result, log = await play({"strategy": "peer", "peers": [says("#### 18")]}, "#### 18", "How many are 7 and 11?")
 
     assert result.messages[1].text == "#### 18"
     assert (of(AnswerChecked, log), of(HelpFailed, log)) == ([], [])
@@ -264,7 +264,7 @@ ONE = "```python\ndef f(x):\n    return 1\n```"
     ],
 )
 async def test_an_expression_that_is_nested_too_deeply_is_left_alone(goal: str) -> None:
-    result, log = await played({"strategy": "peer", "peers": [says(ONE)]}, ONE, goal)
+    result, log = await play({"strategy": "peer", "peers": [says(ONE)]}, ONE, goal)
 
     assert (result.messages[1].text, of(AnswerChecked, log), of(HelpFailed, log)) == (ONE, [], [])
 
@@ -337,7 +337,7 @@ async def test_a_program_that_could_not_be_run_is_run_for_the_next_draft(
         pytest.skip("bubblewrap does not work here")
     failing.touch()
     council = {"strategy": "peer", "peers": [says(WRONG)], "secondary": says("Who knows."), "threshold": 0.1}
-    _, log = await played(council, RIGHT)
+    _, log = await play(council, RIGHT)
 
     (failed,) = of(HelpFailed, log)
     assert "goes on unverified: The fence could not be built: no memory" in failed.reason

@@ -20,7 +20,7 @@ SMALL = f"discussion:\n  goal: Talk.\n{PARTICIPANTS}"
 
 
 @pytest.fixture
-def written(tmp_path: Path) -> Written:
+def write_config(tmp_path: Path) -> Written:
     """Writes a configuration to `talk.yaml`."""
 
     def write(text: str | bytes, name: str = "talk.yaml") -> Path:
@@ -32,22 +32,22 @@ def written(tmp_path: Path) -> Written:
 
 
 @pytest.fixture
-def loaded(written: Written) -> Callable[..., LoadedDiscussion]:
+def load_text(write_config: Written) -> Callable[..., LoadedDiscussion]:
     def load_text(
         text: str, environment: Mapping[str, str] | None = None, overrides: tuple[str, ...] = ()
     ) -> LoadedDiscussion:
-        return load(written(text), environment or {}, overrides)
+        return load(write_config(text), environment or {}, overrides)
 
     return load_text
 
 
 @pytest.fixture
-def problems(written: Written, tmp_path: Path) -> Problems:
-    """What is wrong with a text, without the folder of the file."""
+def problems(write_config: Written, tmp_path: Path) -> Problems:
+    """Returns what is wrong with a text, without the folder of the file."""
 
     def find(text: str | bytes, environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
         with pytest.raises(ConfigProblems) as caught:
-            load(written(text), environment or {})
+            load(write_config(text), environment or {})
         return tuple(problem.replace(f"{tmp_path}/", "") for problem in caught.value.problems)
 
     return find

@@ -17,8 +17,8 @@ def refusal(source: object) -> str:
     return str(caught.value)
 
 
-def test_a_missing_file_is_told_with_near_names(written: Written, tmp_path: Path) -> None:
-    written(SMALL, "robot.yaml")
+def test_a_missing_file_is_told_with_near_names(write_config: Written, tmp_path: Path) -> None:
+    write_config(SMALL, "robot.yaml")
 
     assert refusal(tmp_path / "robott.yaml") == (
         f"{tmp_path}/robott.yaml: there is no such file; did you mean 'robot.yaml'?"
@@ -35,73 +35,73 @@ def test_a_missing_folder_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_directory_is_no_file(written: Written, tmp_path: Path) -> None:
-    written(SMALL, "robot.yaml")
+def test_a_directory_is_no_file(write_config: Written, tmp_path: Path) -> None:
+    write_config(SMALL, "robot.yaml")
 
     assert refusal(tmp_path) == f"{tmp_path}: is a directory; name a YAML file in it: robot.yaml"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_an_unreadable_file_is_told(written: Written) -> None:
-    path = written(SMALL)
+def test_an_unreadable_file_is_told(write_config: Written) -> None:
+    path = write_config(SMALL)
     path.chmod(0)
 
     assert refusal(path) == f"{path}: can't be read: Permission denied"
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n", "---\n", "--- \n...\n"])
-def test_an_empty_file_is_told(written: Written, text: str) -> None:
-    assert "is empty; a discussion starts with the line 'discussion:'" in refusal(written(text))
+def test_an_empty_file_is_told(write_config: Written, text: str) -> None:
+    assert "is empty; a discussion starts with the line 'discussion:'" in refusal(write_config(text))
 
 
 @pytest.mark.parametrize("text", ["- a\n- b\n", "just text\n", "42\n"])
-def test_the_top_must_be_a_mapping(written: Written, text: str) -> None:
-    assert "talk.yaml:1:1: must be a mapping that starts with the line 'discussion:'" in refusal(written(text))
+def test_the_top_must_be_a_mapping(write_config: Written, text: str) -> None:
+    assert "talk.yaml:1:1: must be a mapping that starts with the line 'discussion:'" in refusal(write_config(text))
 
 
-def test_several_documents_are_one_too_many(written: Written) -> None:
-    assert "talk.yaml:6:1: a second document starts here" in refusal(written(f"{SMALL}---\n{SMALL}"))
+def test_several_documents_are_one_too_many(write_config: Written) -> None:
+    assert "talk.yaml:6:1: a second document starts here" in refusal(write_config(f"{SMALL}---\n{SMALL}"))
 
 
-def test_text_that_is_not_utf_8_is_told_with_its_line(written: Written) -> None:
-    message = refusal(written(b"discussion:\n  goal: caf\xe9\n"))
+def test_text_that_is_not_utf_8_is_told_with_its_line(write_config: Written) -> None:
+    message = refusal(write_config(b"discussion:\n  goal: caf\xe9\n"))
 
     assert message.endswith("talk.yaml:2: is not UTF-8 text (byte 0xe9); save it as UTF-8")
 
 
-def test_utf_16_is_recognised(written: Written) -> None:
-    assert "it looks like UTF-16" in refusal(written(SMALL.encode("utf-16")))
+def test_utf_16_is_recognised(write_config: Written) -> None:
+    assert "it looks like UTF-16" in refusal(write_config(SMALL.encode("utf-16")))
 
 
-def test_a_huge_file_is_refused_before_it_is_parsed(written: Written) -> None:
-    assert "is larger than 5 MB" in refusal(written(b"a: [" + b"x" * 50_000_000))
+def test_a_huge_file_is_refused_before_it_is_parsed(write_config: Written) -> None:
+    assert "is larger than 5 MB" in refusal(write_config(b"a: [" + b"x" * 50_000_000))
 
 
 def test_an_endless_file_is_refused() -> None:
     assert "is larger than 5 MB" in refusal("/dev/zero")
 
 
-def test_an_alias_bomb_is_refused(written: Written) -> None:
+def test_an_alias_bomb_is_refused(write_config: Written) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
 
-    assert "more than 100,000 values" in refusal(written("\n".join(lines)))
+    assert "more than 100,000 values" in refusal(write_config("\n".join(lines)))
 
 
-def test_a_bomb_of_merged_mappings_is_refused_at_once(written: Written) -> None:
+def test_a_bomb_of_merged_mappings_is_refused_at_once(write_config: Written) -> None:
     lines = ["a0: &a0 {k: v}"]
     lines += [f"a{n}: &a{n} {{x: *a{n - 1}, y: *a{n - 1}, <<: [*a{n - 1}, *a{n - 1}]}}" for n in range(1, 40)]
 
-    assert "more than 100,000 values" in refusal(written("\n".join(lines)))
+    assert "more than 100,000 values" in refusal(write_config("\n".join(lines)))
 
 
-def test_an_anchor_can_not_hold_itself(written: Written) -> None:
-    assert "talk.yaml:1:9: *a needs an &a above it" in refusal(written("a: &a [ *a ]\n"))
+def test_an_anchor_can_not_hold_itself(write_config: Written) -> None:
+    assert "talk.yaml:1:9: *a needs an &a above it" in refusal(write_config("a: &a [ *a ]\n"))
 
 
 @pytest.mark.parametrize("text", ["[" * 10_000, "- " * 10_000, "{a: " * 10_000])
-def test_deep_nesting_is_refused(written: Written, text: str) -> None:
-    assert "nested more than 64 levels deep" in refusal(written(f"a: {text}" if text[0] != "-" else text))
+def test_deep_nesting_is_refused(write_config: Written, text: str) -> None:
+    assert "nested more than 64 levels deep" in refusal(write_config(f"a: {text}" if text[0] != "-" else text))
 
 
 def test_a_dictionary_that_holds_itself_is_refused() -> None:
@@ -116,8 +116,8 @@ def test_a_dictionary_of_other_things_is_refused() -> None:
     assert refusal({"discussion": {("a",): 1}}) == "discussion: keys must be text, not tuple"
 
 
-def test_tabs_are_explained(written: Written) -> None:
-    message = refusal(written("discussion:\n\tgoal: Talk.\n"))
+def test_tabs_are_explained(write_config: Written) -> None:
+    message = refusal(write_config("discussion:\n\tgoal: Talk.\n"))
 
     assert "talk.yaml:2:1: " in message
     assert "a tab" in message
@@ -149,8 +149,8 @@ def test_tabs_are_explained(written: Written) -> None:
         ("discussion:\n  goal: a\x01b\n", "talk.yaml:2:10: a control character, which YAML does not allow; remove it"),
     ],
 )
-def test_broken_yaml_is_told_in_plain_words(written: Written, text: str, words: str) -> None:
-    assert words in refusal(written(text))
+def test_broken_yaml_is_told_in_plain_words(write_config: Written, text: str, words: str) -> None:
+    assert words in refusal(write_config(text))
 
 
 def test_python_tags_are_refused_and_not_run(problems: Problems, tmp_path: Path) -> None:

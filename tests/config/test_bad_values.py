@@ -247,8 +247,8 @@ def test_what_a_model_can_do_has_names_of_its_own(problems: Problems) -> None:
     )
 
 
-def test_a_missing_key_beside_the_discussion_hides_no_other_mistake(written: Written) -> None:
-    source = written(f"{SMALL}prices: {{gpt-4o: {{input: 1}}}}\n")
+def test_a_missing_key_beside_the_discussion_hides_no_other_mistake(write_config: Written) -> None:
+    source = write_config(f"{SMALL}prices: {{gpt-4o: {{input: 1}}}}\n")
     with pytest.raises(ConfigProblems) as found:
         load(source, also=lambda loaded: [Problem(("discussion", "goal"), "is dull")])
 

@@ -48,7 +48,7 @@ def test_the_schema_is_one() -> None:
 
 
 def test_every_key_is_described() -> None:
-    def undescribed(schema: Any, name: str) -> Iterator[str]:
+    def undescribed_keys(schema: Any, name: str) -> Iterator[str]:
         for key, value in schema.get("properties", {}).items():
             if "description" not in value:
                 yield f"{name}.{key}"
@@ -56,7 +56,7 @@ def test_every_key_is_described() -> None:
     schema = json_schema()
     sections = {"": schema, **schema["$defs"]}
 
-    assert not [key for name, section in sections.items() for key in undescribed(section, name)]
+    assert not [key for name, section in sections.items() for key in undescribed_keys(section, name)]
 
 
 def test_no_mapping_takes_unknown_keys() -> None:

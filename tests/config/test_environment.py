@@ -36,20 +36,20 @@ def goal(text: str) -> str:
         ("|\n    first\n    ${A}", "first\none\n"),
     ],
 )
-def test_references_are_replaced(loaded: Load, text: str, meant: str) -> None:
+def test_references_are_replaced(load_text: Load, text: str, meant: str) -> None:
     environment = {"A": "one", "B": "two", "EMPTY": ""}
 
-    assert loaded(goal(text), environment).file.discussion.goal == meant
+    assert load_text(goal(text), environment).file.discussion.goal == meant
 
 
-def test_a_value_can_not_become_yaml(loaded: Load) -> None:
+def test_a_value_can_not_become_yaml(load_text: Load) -> None:
     text = "{a: 1}\nturns: 99 # ${B}"
-    discussion = loaded(goal("${A}"), {"A": text, "B": "no"}).file.discussion
+    discussion = load_text(goal("${A}"), {"A": text, "B": "no"}).file.discussion
 
     assert (discussion.goal, discussion.turns) == (text, 3)
 
 
-def test_a_whole_value_may_be_a_number_where_one_is_expected(loaded: Load) -> None:
+def test_a_whole_value_may_be_a_number_where_one_is_expected(load_text: Load) -> None:
     text = f"""\
 {SMALL}
   turns: ${{TURNS}}
@@ -58,7 +58,7 @@ established_facts:
   - ${{TURNS}}
   - "${{TURNS}}"
 """
-    discussion = loaded(text, {"TURNS": "7", "PARALLEL": "true"}).file.discussion
+    discussion = load_text(text, {"TURNS": "7", "PARALLEL": "true"}).file.discussion
 
     assert discussion.turns == 7
     assert discussion.execution.parallel
@@ -76,36 +76,36 @@ def test_a_name_that_is_none_is_told(problems: Problems) -> None:
     assert "${MY-KEY} is no variable; write ${NAME} or ${NAME:-default}" in problems(goal("${MY-KEY}"))[0]
 
 
-def test_a_tool_without_its_key_does_not_stop_a_discussion(loaded: Load) -> None:
+def test_a_tool_without_its_key_does_not_stop_a_discussion(load_text: Load) -> None:
     text = f"{SMALL}  tools: {{registry: [{{name: web_search, parameters: {{api_key: '${{KEY}}'}}}}]}}\n"
 
-    assert any("the variable KEY is not set" in note for note in loaded(text).notes)
+    assert any("the variable KEY is not set" in note for note in load_text(text).notes)
 
 
-def test_the_env_file_beside_the_yaml_is_read_and_existing_variables_win(written: Written) -> None:
+def test_the_env_file_beside_the_yaml_is_read_and_existing_variables_win(write_config: Written) -> None:
     env = "# keys\nexport A=one # note\nB='two # 2'\nC=\"three\\nlines\"\nnot a line\nD=from file\n"
-    written(env, ".env")
-    here = load(written(goal('"${A} ${B} ${C} ${D}"')), {"D": "existing"})
+    write_config(env, ".env")
+    here = load(write_config(goal('"${A} ${B} ${C} ${D}"')), {"D": "existing"})
 
     assert here.file.discussion.goal == "one two # 2 three\nlines existing"
     assert here.environment["A"] == "one"
 
 
-def test_an_env_file_that_is_no_text_is_told(written: Written) -> None:
-    written(b"A=\xff\n", ".env")
+def test_an_env_file_that_is_no_text_is_told(write_config: Written) -> None:
+    write_config(b"A=\xff\n", ".env")
 
     with pytest.raises(ConfigError, match=r"\.env: can't be read: it is not UTF-8"):
-        load(written(SMALL), {})
+        load(write_config(SMALL), {})
 
 
-def test_values_from_the_environment_are_known_as_secrets(loaded: Load) -> None:
+def test_values_from_the_environment_are_known_as_secrets(load_text: Load) -> None:
     section = "providers: {openai: {headers: {x: '${KEY} ${SHORT} ${OTHER:-default}'}}}\n"
-    here = loaded(f"{SMALL}{section}", {"KEY": SECRET, "SHORT": "5"})
+    here = load_text(f"{SMALL}{section}", {"KEY": SECRET, "SHORT": "5"})
 
     assert here.redactor.secrets == {SECRET: "KEY"}
 
 
-def test_no_error_shows_a_value_from_the_environment(written: Written) -> None:
+def test_no_error_shows_a_value_from_the_environment(write_config: Written) -> None:
     text = f"""\
 discussion:
   turns: ${{KEY}}
@@ -117,7 +117,7 @@ discussion:
 providers: {{openai: {{api_key: [{SECRET}], transport: "${{KEY}}"}}}}
 """
     with pytest.raises(ConfigProblems) as caught:
-        load(written(text), {"KEY": SECRET, "SHORT": "b7"})
+        load(write_config(text), {"KEY": SECRET, "SHORT": "b7"})
 
     assert len(caught.value.problems) == 9
     assert SECRET not in f"{caught.value!r}{caught.value}{caught.value.__context__!r}"
@@ -125,31 +125,31 @@ providers: {{openai: {{api_key: [{SECRET}], transport: "${{KEY}}"}}}}
     assert "discussion.turns: must be a whole number, not '${KEY}'" in str(caught.value)
 
 
-def test_nothing_that_is_printed_shows_a_value_from_the_environment(loaded: Load) -> None:
-    assert SECRET not in repr(loaded(f"{SMALL}providers: {{openai: {{api_key: '${{KEY}}'}}}}\n", {"KEY": SECRET}))
+def test_nothing_that_is_printed_shows_a_value_from_the_environment(load_text: Load) -> None:
+    assert SECRET not in repr(load_text(f"{SMALL}providers: {{openai: {{api_key: '${{KEY}}'}}}}\n", {"KEY": SECRET}))
 
 
-def test_a_problem_found_later_shows_no_value_from_the_environment(loaded: Load) -> None:
-    here = loaded(SMALL.replace("claude-3-sonnet", "'${MODEL}'"), {"MODEL": "secret-model"})
+def test_a_problem_found_later_shows_no_value_from_the_environment(load_text: Load) -> None:
+    here = load_text(SMALL.replace("claude-3-sonnet", "'${MODEL}'"), {"MODEL": "secret-model"})
     problem = Problem(("discussion", "models", "Bob", "type"), "no model is called 'secret-model'")
 
     assert here.with_place(problem).endswith("discussion.models.Bob.type: no model is called '${MODEL}'")
 
 
-def test_notes_show_no_value_from_the_environment(loaded: Load) -> None:
+def test_notes_show_no_value_from_the_environment(load_text: Load) -> None:
     text = f"{SMALL}  collaboration: {{pairs: [{{primary: '${{MODEL}}', secondary: x}}]}}\n"
 
-    assert "secret-model" not in str(loaded(text, {"MODEL": "secret-model"}).notes)
+    assert "secret-model" not in str(load_text(text, {"MODEL": "secret-model"}).notes)
 
 
 @pytest.mark.parametrize("value", ["7", "1024", "true", "abc"])
-def test_values_that_are_everywhere_are_no_secrets(loaded: Load, value: str) -> None:
+def test_values_that_are_everywhere_are_no_secrets(load_text: Load, value: str) -> None:
     section = "providers: {openai: {headers: {x: '${A}'}}}\n"
 
-    assert not loaded(f"{SMALL}{section}", {"A": value}).redactor.secrets
+    assert not load_text(f"{SMALL}{section}", {"A": value}).redactor.secrets
 
 
-def test_the_resolved_text_names_variables_again_and_loads_to_the_same(loaded: Load, written: Written) -> None:
+def test_the_resolved_text_names_variables_again_and_loads_to_the_same(load_text: Load, write_config: Written) -> None:
     text = f"""\
 {goal("${KEY:-x} and ${OTHER:-default} and $${TEXT}")}
   allow_secrets: [KEY]
@@ -158,16 +158,16 @@ def test_the_resolved_text_names_variables_again_and_loads_to_the_same(loaded: L
 established_facts: {{version: '1.10', number: 1.10, word: no, odd: 'true', lines: "a\\n  b\\n", none: ~}}
 """
     environment = {"KEY": SECRET}
-    here = loaded(text, environment, overrides=("timeouts.request=5",))
+    here = load_text(text, environment, overrides=("timeouts.request=5",))
     resolved = here.as_yaml()
 
     assert SECRET not in resolved
     assert "goal: ${KEY} and default and $${TEXT}" in resolved
-    assert load(written(resolved, "config.yaml"), environment).file.discussion == here.file.discussion
+    assert load(write_config(resolved, "config.yaml"), environment).file.discussion == here.file.discussion
 
 
-def test_the_resolved_text_keeps_where_relative_paths_start(loaded: Load, tmp_path: Path) -> None:
-    here = loaded(f"{SMALL}  input_file: note.txt\n")
+def test_the_resolved_text_keeps_where_relative_paths_start(load_text: Load, tmp_path: Path) -> None:
+    here = load_text(f"{SMALL}  input_file: note.txt\n")
     stored = tmp_path / "runs" / "config.yaml"
     stored.parent.mkdir()
     stored.write_text(here.as_yaml())
@@ -175,8 +175,8 @@ def test_the_resolved_text_keeps_where_relative_paths_start(loaded: Load, tmp_pa
     assert load(stored, {}).base == tmp_path
 
 
-def test_a_secret_that_stands_in_the_file_is_treated_as_one(loaded: Load) -> None:
-    here = loaded(f"{SMALL}providers: {{openai: {{api_key: {SECRET}, headers: {{X-Token: t0psecret}}}}}}\n")
+def test_a_secret_that_stands_in_the_file_is_treated_as_one(load_text: Load) -> None:
+    here = load_text(f"{SMALL}providers: {{openai: {{api_key: {SECRET}, headers: {{X-Token: t0psecret}}}}}}\n")
 
     assert {*here.redactor.secrets} == {SECRET, "t0psecret"}
     assert 'api_key: "${OPENAI_API_KEY}"' in here.as_yaml()
@@ -184,15 +184,15 @@ def test_a_secret_that_stands_in_the_file_is_treated_as_one(loaded: Load) -> Non
     assert "providers.openai.api_key: a secret is better kept out of the file: ${OPENAI_API_KEY}" in here.notes
 
 
-def test_a_fact_is_no_secret_whatever_its_name(loaded: Load) -> None:
-    here = loaded(f"{SMALL}established_facts: {{password: sesame, api_key: none}}\n")
+def test_a_fact_is_no_secret_whatever_its_name(load_text: Load) -> None:
+    here = load_text(f"{SMALL}established_facts: {{password: sesame, api_key: none}}\n")
 
     assert not here.redactor.secrets
     assert "password: sesame" in here.as_yaml()
 
 
-def test_an_unknown_home_is_a_missing_file(loaded: Load) -> None:
-    assert len([*input_problems(loaded(f"{SMALL}  input_file: ~nobody-at-all/x.txt\n"))]) == 1
+def test_an_unknown_home_is_a_missing_file(load_text: Load) -> None:
+    assert len([*input_problems(load_text(f"{SMALL}  input_file: ~nobody-at-all/x.txt\n"))]) == 1
 
 
 @pytest.mark.parametrize(
@@ -207,9 +207,9 @@ def test_an_unknown_home_is_a_missing_file(loaded: Load) -> None:
     ],
 )
 def test_words_from_the_environment_may_stand_in_a_prompt_and_are_no_secret(
-    loaded: Load, text: str, value: str
+    load_text: Load, text: str, value: str
 ) -> None:
-    here = loaded(goal(text), {"TOPIC": value})
+    here = load_text(goal(text), {"TOPIC": value})
 
     assert here.file.discussion.goal == text.replace("${TOPIC}", value)
     assert not here.redactor.secrets
@@ -227,7 +227,7 @@ def test_words_from_the_environment_may_stand_in_a_prompt_and_are_no_secret(
 )
 @pytest.mark.parametrize("place", ["goal: Use ${NAME}.", "goal: Talk.\n  initial_prompt: 'So: ${NAME}'"])
 def test_a_secret_in_a_prompt_is_refused_with_its_place_and_the_way_to_allow_it(
-    problems: Problems, loaded: Load, name: str, value: str, place: str
+    problems: Problems, load_text: Load, name: str, value: str, place: str
 ) -> None:
     text = f"discussion:\n  {place}\n{PARTICIPANTS}".replace("NAME", name)
 
@@ -237,7 +237,7 @@ def test_a_secret_in_a_prompt_is_refused_with_its_place_and_the_way_to_allow_it(
     assert f"the secret {name} would be sent to the models" in told
     assert f"allow_secrets: [{name}]" in told
     assert value not in told
-    allowed = loaded(f"{text}  allow_secrets: [{name}]\n", {name: value})
+    allowed = load_text(f"{text}  allow_secrets: [{name}]\n", {name: value})
     assert value in f"{allowed.file.discussion.goal} {allowed.file.discussion.initial_prompt}"
 
 
@@ -258,18 +258,20 @@ def test_a_known_secret_that_is_written_out_is_refused_too(problems: Problems, p
     assert SECRET not in told
 
 
-def test_a_password_in_an_address_is_a_secret_and_stands_in_no_resolved_text(loaded: Load, written: Written) -> None:
-    here = loaded(f"{SMALL}providers: {{ollama: {{base_url: 'http://ann:p%40ss-w0rd@127.0.0.1:9'}}}}\n")
+def test_a_password_in_an_address_is_a_secret_and_stands_in_no_resolved_text(
+    load_text: Load, write_config: Written
+) -> None:
+    here = load_text(f"{SMALL}providers: {{ollama: {{base_url: 'http://ann:p%40ss-w0rd@127.0.0.1:9'}}}}\n")
 
     assert {*here.redactor.secrets} == {"p%40ss-w0rd", "p@ss-w0rd"}
     assert "http://ann:${OLLAMA_PASSWORD}@127.0.0.1:9" in here.as_yaml()
-    again = load(written(here.as_yaml(), "config.yaml"), {"OLLAMA_PASSWORD": "p%40ss-w0rd"})
+    again = load(write_config(here.as_yaml(), "config.yaml"), {"OLLAMA_PASSWORD": "p%40ss-w0rd"})
     assert again.file.providers == here.file.providers
 
 
-def test_what_variables_stand_for_is_bounded_before_it_is_written_out(written: Written) -> None:
+def test_what_variables_stand_for_is_bounded_before_it_is_written_out(write_config: Written) -> None:
     """A hundred thousand references to a long value would be gigabytes."""
-    path = written(f"{SMALL}  persona: {'${LONG}' * 100_000}\n")
+    path = write_config(f"{SMALL}  persona: {'${LONG}' * 100_000}\n")
 
     with pytest.raises(ConfigError, match="20 MB of text"):
         load(path, {"LONG": "x" * 100_000})

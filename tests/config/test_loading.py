@@ -75,8 +75,8 @@ context_windows: {gpt-4.1: 1e6}
 """
 
 
-def test_every_documented_key_is_read(loaded: Load) -> None:
-    file = loaded(EVERYTHING).file
+def test_every_documented_key_is_read(load_text: Load) -> None:
+    file = load_text(EVERYTHING).file
     discussion = file.discussion
     model1, model2 = discussion.models["model1"], discussion.models["model2"]
 
@@ -104,8 +104,8 @@ def test_every_documented_key_is_read(loaded: Load) -> None:
     assert file.context_windows == {"gpt-4.1": 1_000_000}
 
 
-def test_what_is_not_written_has_the_documented_defaults(loaded: Load) -> None:
-    discussion = loaded(SMALL).file.discussion
+def test_what_is_not_written_has_the_documented_defaults(load_text: Load) -> None:
+    discussion = load_text(SMALL).file.discussion
 
     assert (discussion.turns, discussion.mode, discussion.speaker_selection) == (3, "human-ai", "round_robin")
     assert (discussion.timeouts.request, discussion.timeouts.retry_count) == (600, 3)
@@ -113,12 +113,12 @@ def test_what_is_not_written_has_the_documented_defaults(loaded: Load) -> None:
     assert discussion.stop is None
 
 
-def test_participants_keep_their_order(loaded: Load) -> None:
-    assert list(loaded(EVERYTHING).file.discussion.models) == ["model1", "model2", "chair", "me"]
+def test_participants_keep_their_order(load_text: Load) -> None:
+    assert list(load_text(EVERYTHING).file.discussion.models) == ["model1", "model2", "chair", "me"]
 
 
-def test_a_choice_of_speakers_has_no_effect_where_all_answer_at_once(loaded: Load) -> None:
-    here = loaded(f"{SMALL}  speaker_selection: auto\n  execution: {{parallel: true}}\n")
+def test_a_choice_of_speakers_has_no_effect_where_all_answer_at_once(load_text: Load) -> None:
+    here = load_text(f"{SMALL}  speaker_selection: auto\n  execution: {{parallel: true}}\n")
 
     assert here.notes == (
         "discussion.speaker_selection: has no effect with 'execution.parallel', where all answer at once",
@@ -126,29 +126,29 @@ def test_a_choice_of_speakers_has_no_effect_where_all_answer_at_once(loaded: Loa
 
 
 @pytest.mark.parametrize("key", ["help_rate: 0.2", "max_cost: 0.01", "calibration: own.json"])
-def test_attempts_have_no_effect_where_the_gain_of_help_decides(loaded: Load, key: str) -> None:
+def test_attempts_have_no_effect_where_the_gain_of_help_decides(load_text: Load, key: str) -> None:
     pairs = f"  collaboration: {{pairs: [{{primary: Bob, secondary: gpt-4o, {key}, max_retries: 3}}]}}\n"
 
-    assert loaded(SMALL + pairs).notes == (
+    assert load_text(SMALL + pairs).notes == (
         "discussion.collaboration.pairs[0].max_retries: has no effect beside "
         f"{key.partition(':')[0]}, which leaves one attempt before help",
     )
-    assert not loaded(SMALL + pairs.replace(key, "threshold: 0.5")).notes
+    assert not load_text(SMALL + pairs.replace(key, "threshold: 0.5")).notes
 
 
-def test_what_has_its_effect_is_no_matter_of_notes(loaded: Load) -> None:
-    assert not loaded(SMALL).notes
-    assert not [note for note in loaded(EVERYTHING).notes if "collaboration" in note or "approval" in note]
+def test_what_has_its_effect_is_no_matter_of_notes(load_text: Load) -> None:
+    assert not load_text(SMALL).notes
+    assert not [note for note in load_text(EVERYTHING).notes if "collaboration" in note or "approval" in note]
 
 
-def test_a_script_that_nobody_plays_is_noted(loaded: Load) -> None:
-    here = loaded(SMALL.replace("claude-3-sonnet", "claude-3-sonnet, script: [Hello.]"))
+def test_a_script_that_nobody_plays_is_noted(load_text: Load) -> None:
+    here = load_text(SMALL.replace("claude-3-sonnet", "claude-3-sonnet, script: [Hello.]"))
 
     assert here.notes == ("discussion.models.Bob.script: has no effect; only 'type: scripted' plays one",)
 
 
-def test_a_dictionary_loads_as_the_file_does(loaded: Load) -> None:
-    assert load(yaml.safe_load(SMALL), {}).file == loaded(SMALL).file
+def test_a_dictionary_loads_as_the_file_does(load_text: Load) -> None:
+    assert load(yaml.safe_load(SMALL), {}).file == load_text(SMALL).file
 
 
 def test_a_dictionary_may_hold_paths_and_tuples(tmp_path: Path) -> None:
@@ -167,30 +167,30 @@ def test_a_dictionary_may_hold_paths_and_tuples(tmp_path: Path) -> None:
     ("written_as", "meant"),
     [("no", "no"), ("on", "on"), ("12:30", "12:30"), ("1.10", "1.10"), ("0x10", "0x10"), ("2026-01-02", "2026-01-02")],
 )
-def test_text_stays_text_where_text_is_expected(loaded: Load, written_as: str, meant: str) -> None:
-    assert loaded(f"discussion:\n  goal: {written_as}\n{PARTICIPANTS}").file.discussion.goal == meant
+def test_text_stays_text_where_text_is_expected(load_text: Load, written_as: str, meant: str) -> None:
+    assert load_text(f"discussion:\n  goal: {written_as}\n{PARTICIPANTS}").file.discussion.goal == meant
 
 
 @pytest.mark.parametrize(
     ("written_as", "meant"), [("1e3", 1000), ("1_000", 1000), ("0x10", 16), ('"7"', 7), ("5.0", 5)]
 )
-def test_whole_numbers_may_be_written_in_many_ways(loaded: Load, written_as: str, meant: int) -> None:
-    assert loaded(f"{SMALL}  turns: {written_as}\n").file.discussion.turns == meant
+def test_whole_numbers_may_be_written_in_many_ways(load_text: Load, written_as: str, meant: int) -> None:
+    assert load_text(f"{SMALL}  turns: {written_as}\n").file.discussion.turns == meant
 
 
-def test_values_of_free_shape_are_read_as_yaml_1_2(loaded: Load) -> None:
-    facts = loaded(f"{SMALL}established_facts: [no, 12:30, 1e3, 010, true, ~, 'true', 0o10]\n").file.discussion
+def test_values_of_free_shape_are_read_as_yaml_1_2(load_text: Load) -> None:
+    facts = load_text(f"{SMALL}established_facts: [no, 12:30, 1e3, 010, true, ~, 'true', 0o10]\n").file.discussion
 
     assert facts.established_facts == ["no", "12:30", 1000.0, 10, True, None, "true", 8]
 
 
-def test_a_key_without_a_value_is_as_if_it_was_not_written(loaded: Load) -> None:
-    discussion = loaded(f"{SMALL}  turns:\n  stop: ~\n  tools:\n").file.discussion
+def test_a_key_without_a_value_is_as_if_it_was_not_written(load_text: Load) -> None:
+    discussion = load_text(f"{SMALL}  turns:\n  stop: ~\n  tools:\n").file.discussion
 
     assert (discussion.turns, discussion.stop, discussion.tools) == (3, None, None)
 
 
-def test_anchors_and_merges_are_written_out(loaded: Load) -> None:
+def test_anchors_and_merges_are_written_out(load_text: Load) -> None:
     text = """\
 discussion:
   goal: Talk.
@@ -198,21 +198,21 @@ discussion:
     Ada: &ada {type: ollama-phi4, persona: Calm., parameters: {seed: 1}}
     Bob: {<<: *ada, persona: Wild.}
 """
-    models = loaded(text).file.discussion.models
+    models = load_text(text).file.discussion.models
 
     assert (models["Bob"].type, models["Bob"].persona) == ("ollama-phi4", "Wild.")
 
 
 @pytest.mark.parametrize("stop", ["[{phrase: DONE}, {consensus: true}]", "{phrase: DONE, consensus: true}"])
-def test_several_conditions_are_short_for_any(loaded: Load, stop: str) -> None:
-    condition = loaded(f"{SMALL}  stop: {stop}\n").file.discussion.stop
+def test_several_conditions_are_short_for_any(load_text: Load, stop: str) -> None:
+    condition = load_text(f"{SMALL}  stop: {stop}\n").file.discussion.stop
 
     assert condition is not None
     assert [inner.kind for inner in condition.any] == ["phrase", "consensus"]
 
 
-def test_a_byte_order_mark_does_no_harm(written: Written) -> None:
-    assert load(written(b"\xef\xbb\xbf" + SMALL.encode()), {}).file.discussion.goal == "Talk."
+def test_a_byte_order_mark_does_no_harm(write_config: Written) -> None:
+    assert load(write_config(b"\xef\xbb\xbf" + SMALL.encode()), {}).file.discussion.goal == "Talk."
 
 
 def test_a_packaged_configuration_is_found_by_its_name() -> None:
@@ -224,31 +224,33 @@ def test_a_packaged_configuration_is_found_by_its_name() -> None:
     assert packaged_config("../quickstart") is None
 
 
-def test_a_file_goes_before_a_packaged_name(written: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    written(SMALL, "quickstart")
+def test_a_file_goes_before_a_packaged_name(
+    write_config: Written, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_config(SMALL, "quickstart")
     monkeypatch.chdir(tmp_path)
 
     assert load("quickstart", {}).base == tmp_path
 
 
 @pytest.mark.parametrize("name", ["x" * 5_000, "a/" + "x" * 300, "x\\0y"], ids=len)
-def test_what_can_be_no_file_is_not_there(loaded: Load, name: str) -> None:
+def test_what_can_be_no_file_is_not_there(load_text: Load, name: str) -> None:
     """Too long for the system, or with a sign that no name has."""
     files = f'input_files: {{files: ["{name[:200]}", "{name[-150:]}"], directory: "{name}"}}'
-    problems = input_problems(loaded(f"{SMALL}  {files}\n"))
+    problems = input_problems(load_text(f"{SMALL}  {files}\n"))
 
     assert [problem.path[2] for problem in problems] == ["files", "files", "directory"]
 
 
-def test_a_problem_found_later_is_located_as_well(loaded: Load) -> None:
-    located = loaded(SMALL).with_place(Problem(("discussion", "models", "Bob", "type"), "no such model"))
+def test_a_problem_found_later_is_located_as_well(load_text: Load) -> None:
+    located = load_text(SMALL).with_place(Problem(("discussion", "models", "Bob", "type"), "no such model"))
 
     assert located.endswith("talk.yaml:5:17 discussion.models.Bob.type: no such model")
 
 
-def test_missing_input_files_are_found_when_they_are_asked_for(loaded: Load, written: Written) -> None:
-    written("x", "notes.txt")
-    here = loaded(f"{SMALL}  input_file: note.txt\n  input_files: {{files: [notes.txt, .], directory: nowhere}}\n")
+def test_missing_input_files_are_found_when_they_are_asked_for(load_text: Load, write_config: Written) -> None:
+    write_config("x", "notes.txt")
+    here = load_text(f"{SMALL}  input_file: note.txt\n  input_files: {{files: [notes.txt, .], directory: nowhere}}\n")
 
     first, second, third = (here.with_place(problem).partition(" ")[2] for problem in input_problems(here))
     assert first.startswith("discussion.input_file.path: there is no file 'note.txt' in ")

@@ -44,8 +44,8 @@ discussion:
 """
 
 
-def test_a_discussion_of_the_earlier_format_loads(loaded: Load) -> None:
-    here = loaded(EARLIER)
+def test_a_discussion_of_the_earlier_format_loads(load_text: Load) -> None:
+    here = load_text(EARLIER)
     discussion = here.file.discussion
 
     assert "name: [not, yaml" in discussion.models["model1"].persona
@@ -65,32 +65,32 @@ def test_a_discussion_of_the_earlier_format_loads(loaded: Load) -> None:
         ("ai_ai", "ai-ai"),
     ],
 )
-def test_modes_have_several_spellings(loaded: Load, written_as: str, mode: str) -> None:
-    assert loaded(f"{SMALL}  mode: {written_as}\n").file.discussion.mode == mode
+def test_modes_have_several_spellings(load_text: Load, written_as: str, mode: str) -> None:
+    assert load_text(f"{SMALL}  mode: {written_as}\n").file.discussion.mode == mode
 
 
-def test_speaker_selection_may_be_written_with_a_dash(loaded: Load) -> None:
-    assert loaded(f"{SMALL}  speaker_selection: round-robin\n").file.discussion.speaker_selection == "round_robin"
+def test_speaker_selection_may_be_written_with_a_dash(load_text: Load) -> None:
+    assert load_text(f"{SMALL}  speaker_selection: round-robin\n").file.discussion.speaker_selection == "round_robin"
 
 
 @pytest.mark.parametrize("pair", [("human", "assistant"), ("human", "human"), ("assistant", "Assistant")])
-def test_any_pair_of_roles_loads(loaded: Load, pair: tuple[str, str]) -> None:
+def test_any_pair_of_roles_loads(load_text: Load, pair: tuple[str, str]) -> None:
     text = (
         f"discussion:\n  goal: Talk.\n  models: {{a: {{type: x, role: {pair[0]}}}, b: {{type: y, role: {pair[1]}}}}}\n"
     )
 
-    assert [model.role for model in loaded(text).file.discussion.models.values()] == [pair[0], pair[1].lower()]
+    assert [model.role for model in load_text(text).file.discussion.models.values()] == [pair[0], pair[1].lower()]
 
 
-def test_a_role_of_ones_own_is_taken_as_assistant_and_noted(loaded: Load) -> None:
-    here = loaded(SMALL.replace("role: human", "role: teacher"))
+def test_a_role_of_ones_own_is_taken_as_assistant_and_noted(load_text: Load) -> None:
+    here = load_text(SMALL.replace("role: human", "role: teacher"))
 
     assert here.file.discussion.models["Ada"].role == "assistant"
     assert here.notes == ("discussion.models.Ada.role: 'teacher' has no rules of its own; taken as assistant",)
 
 
-def test_roles_may_stand_beside_the_models(loaded: Load) -> None:
-    assert loaded(f"{SMALL}  Bob_role: human\n").file.discussion.models["Bob"].role == "human"
+def test_roles_may_stand_beside_the_models(load_text: Load) -> None:
+    assert load_text(f"{SMALL}  Bob_role: human\n").file.discussion.models["Bob"].role == "human"
 
 
 @pytest.mark.parametrize(
@@ -102,15 +102,15 @@ def test_roles_may_stand_beside_the_models(loaded: Load) -> None:
         "{files: [{path: a.py}, b.py]}",
     ],
 )
-def test_input_files_are_listed_in_several_ways(loaded: Load, written_as: str) -> None:
-    files = loaded(f"{SMALL}  input_files: {written_as}\n").file.discussion.input_files
+def test_input_files_are_listed_in_several_ways(load_text: Load, written_as: str) -> None:
+    files = load_text(f"{SMALL}  input_files: {written_as}\n").file.discussion.input_files
 
     assert isinstance(files, InputFiles)
     assert [file.path for file in files.files] == ["a.py", "b.py"]
 
 
-def test_an_input_file_may_be_a_path_alone(loaded: Load) -> None:
-    file = loaded(f"{SMALL}  input_file: x.png\n").file.discussion.input_file
+def test_an_input_file_may_be_a_path_alone(load_text: Load) -> None:
+    file = load_text(f"{SMALL}  input_file: x.png\n").file.discussion.input_file
 
     assert file is not None
     assert file.path == "x.png"
@@ -125,8 +125,8 @@ def test_an_input_file_may_be_a_path_alone(loaded: Load) -> None:
         "{enabled: true, registry: [{name: code_execution, enabled: true}, {name: dice}]}",
     ],
 )
-def test_tools_are_listed_in_several_ways(loaded: Load, written_as: str) -> None:
-    tools = loaded(f"{SMALL}  tools: {written_as}\n").file.discussion.tools
+def test_tools_are_listed_in_several_ways(load_text: Load, written_as: str) -> None:
+    tools = load_text(f"{SMALL}  tools: {written_as}\n").file.discussion.tools
 
     assert tools is not None
     assert tools.enabled
@@ -134,16 +134,16 @@ def test_tools_are_listed_in_several_ways(loaded: Load, written_as: str) -> None
 
 
 @pytest.mark.parametrize("key", ["established_facts: {a: 1}", "local_only: true", "durability: every_turn"])
-def test_settings_of_a_discussion_may_stand_beside_it(loaded: Load, key: str) -> None:
-    assert loaded(f"{SMALL}{key}\n").file == loaded(f"{SMALL}  {key}\n").file
+def test_settings_of_a_discussion_may_stand_beside_it(load_text: Load, key: str) -> None:
+    assert load_text(f"{SMALL}{key}\n").file == load_text(f"{SMALL}  {key}\n").file
 
 
 @pytest.mark.parametrize(
     "key",
     ["providers: {x: {base_url: 'http://a'}}", "prices: {x: {input: 1, output: 2}}", "context_windows: {x: 9000}"],
 )
-def test_what_holds_for_any_discussion_may_stand_in_one(loaded: Load, key: str) -> None:
-    assert loaded(f"{SMALL}  {key}\n").file == loaded(f"{SMALL}{key}\n").file
+def test_what_holds_for_any_discussion_may_stand_in_one(load_text: Load, key: str) -> None:
+    assert load_text(f"{SMALL}  {key}\n").file == load_text(f"{SMALL}{key}\n").file
 
 
 def test_a_moved_key_keeps_its_place(problems: Problems) -> None:
@@ -156,7 +156,7 @@ def test_a_key_in_both_places_is_one_too_many(problems: Problems) -> None:
     assert found == ("talk.yaml:7:1 local_only: unknown key here; it belongs under 'discussion:'",)
 
 
-def test_a_person_needs_no_model(loaded: Load) -> None:
-    here = loaded(f"{SMALL}    Eve: {{type: ollama-phi4, role: user}}\n")
+def test_a_person_needs_no_model(load_text: Load) -> None:
+    here = load_text(f"{SMALL}    Eve: {{type: ollama-phi4, role: user}}\n")
 
     assert here.notes == ("discussion.models.Eve.type: has no effect; a user is a person at the keyboard",)

@@ -12,14 +12,14 @@ from .conftest import SMALL, Written
 Load = Callable[..., LoadedDiscussion]
 
 
-def test_values_are_read_as_yaml(loaded: Load) -> None:
+def test_values_are_read_as_yaml(load_text: Load) -> None:
     overrides = (
         "discussion.turns=7",
         "discussion.stop=[{phrase: DONE}]",
         "discussion.models.Ada.persona='no: 1'",
         "prices={gpt-4.1: {input: 1, output: 2}}",
     )
-    file = loaded(SMALL, None, overrides).file
+    file = load_text(SMALL, None, overrides).file
 
     assert file.discussion.turns == 7
     assert file.discussion.stop is not None
@@ -27,19 +27,19 @@ def test_values_are_read_as_yaml(loaded: Load) -> None:
     assert file.prices["gpt-4.1"].output == 2
 
 
-def test_discussion_may_be_left_out_of_the_path(loaded: Load) -> None:
-    assert loaded(SMALL, None, ("turns=7",)).file.discussion.turns == 7
+def test_discussion_may_be_left_out_of_the_path(load_text: Load) -> None:
+    assert load_text(SMALL, None, ("turns=7",)).file.discussion.turns == 7
 
 
-def test_keys_may_hold_dots_themselves(loaded: Load) -> None:
+def test_keys_may_hold_dots_themselves(load_text: Load) -> None:
     text = f"{SMALL}prices: {{gpt-4.1: {{input: 1, output: 2}}}}\n"
 
-    assert loaded(text, None, ("prices.gpt-4.1.input=5",)).file.prices["gpt-4.1"].input == 5
+    assert load_text(text, None, ("prices.gpt-4.1.input=5",)).file.prices["gpt-4.1"].input == 5
 
 
-def test_new_settings_and_entries_of_lists_can_be_reached(loaded: Load) -> None:
+def test_new_settings_and_entries_of_lists_can_be_reached(load_text: Load) -> None:
     text = SMALL.replace("{type: claude-3-sonnet}", "{type: scripted, script: [one, two]}")
-    models = loaded(
+    models = load_text(
         text, None, ("models.Bob.parameters.temperature=0.5", "models.Bob.script.1=deux", "models.Bob.script[0]=un")
     ).file.discussion.models
 
@@ -47,23 +47,23 @@ def test_new_settings_and_entries_of_lists_can_be_reached(loaded: Load) -> None:
     assert [entry.say for entry in models["Bob"].script] == ["un", "deux"]
 
 
-def test_a_key_beside_a_plain_list_of_tools_leaves_the_list_as_it_is(loaded: Load) -> None:
+def test_a_key_beside_a_plain_list_of_tools_leaves_the_list_as_it_is(load_text: Load) -> None:
     overrides = ("tools.workspace=./work", "tools.approval.default=ask", "tools.registry.0=current_time")
-    tools = loaded(f"{SMALL}  tools: [calculator]\n", None, overrides).file.discussion.tools
+    tools = load_text(f"{SMALL}  tools: [calculator]\n", None, overrides).file.discussion.tools
 
     assert tools
     assert (tools.workspace, tools.approval.default) == ("./work", "ask")
     assert [entry.name for entry in tools.registry] == ["current_time"]
-    assert loaded(f"{SMALL}  tools: [calculator]\n", None, ("tools.0=current_time",)).file.discussion.tools
+    assert load_text(f"{SMALL}  tools: [calculator]\n", None, ("tools.0=current_time",)).file.discussion.tools
 
 
-def test_an_empty_value_takes_a_setting_away(loaded: Load) -> None:
-    assert loaded(f"{SMALL}  turns: 9\n", None, ("turns=",)).file.discussion.turns == 3
+def test_an_empty_value_takes_a_setting_away(load_text: Load) -> None:
+    assert load_text(f"{SMALL}  turns: 9\n", None, ("turns=",)).file.discussion.turns == 3
 
 
-def test_an_anchor_is_changed_in_one_place_only(loaded: Load) -> None:
+def test_an_anchor_is_changed_in_one_place_only(load_text: Load) -> None:
     text = "discussion:\n  goal: Talk.\n  models:\n    Ada: &a {type: x}\n    Bob: *a\n"
-    models = loaded(text, None, ("models.Bob.type=y",)).file.discussion.models
+    models = load_text(text, None, ("models.Bob.type=y",)).file.discussion.models
 
     assert (models["Ada"].type, models["Bob"].type) == ("x", "y")
 
@@ -83,27 +83,27 @@ def test_an_anchor_is_changed_in_one_place_only(loaded: Load) -> None:
         ("turns=!!python/none", "--set turns: the tag '!!python/none' is not allowed"),
     ],
 )
-def test_a_wrong_override_is_told_with_its_name(loaded: Load, override: str, message: str) -> None:
+def test_a_wrong_override_is_told_with_its_name(load_text: Load, override: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        loaded(SMALL, None, (override,))
+        load_text(SMALL, None, (override,))
 
     assert str(caught.value).startswith(message)
 
 
-def test_an_entry_that_is_not_there_is_told(loaded: Load) -> None:
+def test_an_entry_that_is_not_there_is_told(load_text: Load) -> None:
     text = SMALL.replace("{type: claude-3-sonnet}", "{type: scripted, script: [one, two]}")
     with pytest.raises(ConfigError, match="'2' is not one of the list's entries, 0 to 1"):
-        loaded(text, None, ("models.Bob.script.2=x",))
+        load_text(text, None, ("models.Bob.script.2=x",))
 
 
-def test_an_override_shows_no_value_in_errors(loaded: Load) -> None:
+def test_an_override_shows_no_value_in_errors(load_text: Load) -> None:
     with pytest.raises(ConfigError) as caught:
-        loaded(SMALL, None, ("providers.openai.api_key=[sk-secret]",))
+        load_text(SMALL, None, ("providers.openai.api_key=[sk-secret]",))
 
     assert "sk-secret" not in str(caught.value)
 
 
-def test_overrides_change_a_dictionary_too(written: Written) -> None:
+def test_overrides_change_a_dictionary_too(write_config: Written) -> None:
     source = {"discussion": {"goal": "x", "models": {"a": {"type": "x"}, "b": {"type": "y"}}}}
 
     assert load(source, {}, ("turns=4",)).file.discussion.turns == 4

@@ -85,8 +85,8 @@ RESEARCH: dict[str, Any] = {
 }
 
 
-def test_the_fragment_completed_with_turns_models_and_a_goal_loads(loaded: Callable[..., LoadedDiscussion]) -> None:
-    here = loaded(FRAGMENT, {"WEB_SEARCH_API_KEY": "brave-key"})
+def test_the_fragment_completed_with_turns_models_and_a_goal_loads(load_text: Callable[..., LoadedDiscussion]) -> None:
+    here = load_text(FRAGMENT, {"WEB_SEARCH_API_KEY": "brave-key"})
     tools, collaboration = here.file.discussion.tools, here.file.discussion.collaboration
 
     assert tools is not None

@@ -55,7 +55,7 @@ def deliberating(run_dir: Path) -> ConversationManager:
     return ConversationManager(people, goal="Agree on a number.", out=run_dir, turns=3)
 
 
-def scripted(run_dir: Path) -> ConversationManager:
+def scripted_manager(run_dir: Path) -> ConversationManager:
     """From a file: after a crash the scripts go on where they were, failed attempts and all."""
     pause = {"delay": SECONDS_PER_ANSWER}
     fails = {"fail": "rate_limited", **pause}
@@ -77,7 +77,7 @@ KINDS: Mapping[str, Callable[[Path], ConversationManager]] = {
     "limited": lambda run_dir: oracles(run_dir, limits=SpendingLimits(tokens=4_000)),
     "folded": lambda run_dir: oracles(run_dir, max_conversation_tokens=400),
     "synced": lambda run_dir: oracles(run_dir, durability="every_turn"),
-    "scripted": scripted,
+    "scripted": scripted_manager,
     "deliberating": deliberating,
 }
 

@@ -39,21 +39,21 @@ def whole(name: str) -> bytes:
     return written.getvalue()
 
 
-def found(data: bytes) -> str:
+def damage_of(data: bytes) -> str:
     return damage(data, media_type(data))
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_whole_pictures_are_fine_also_with_something_behind_their_end(name: str) -> None:
-    assert found(whole(name)) == ""
-    assert found(whole(name) + b"\0" * 10) == ""
+    assert damage_of(whole(name)) == ""
+    assert damage_of(whole(name) + b"\0" * 10) == ""
 
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_is_cut_off_is_found_wherever_it_was_cut(name: str) -> None:
     data = whole(name)
     least = 16 if data[8:12] == b"WEBP" else 8
-    assert [end for end in range(least, len(data) - 1) if not found(data[:end])] == []
+    assert [end for end in range(least, len(data) - 1) if not damage_of(data[:end])] == []
 
 
 @pytest.mark.parametrize("name", WHOLE)
@@ -88,7 +88,7 @@ def test_no_garbage_breaks_the_check(name: str) -> None:
     ],
 )
 def test_the_reason_is_told(data: bytes, reason: str) -> None:
-    assert found(data).startswith(reason)
+    assert damage_of(data).startswith(reason)
 
 
 def test_it_is_refused_by_validate_and_run_alike_with_its_place(tmp_path: Path) -> None:
@@ -108,4 +108,4 @@ def test_it_is_refused_by_validate_and_run_alike_with_its_place(tmp_path: Path) 
 
 def test_any_number_of_chunks_is_fine() -> None:
     many = SIGNATURE + HEADER + chunk(b"IDAT", b"x") * 100_000 + chunk(b"IEND", b"")
-    assert found(many) == ""
+    assert damage_of(many) == ""

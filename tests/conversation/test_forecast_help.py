@@ -17,7 +17,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"{name}_API_KEY", "test-key")
 
 
-def expected(pair: dict[str, Any], turns: int = 10) -> Expected:
+def expected_help(pair: dict[str, Any], turns: int = 10) -> Expected:
     said = {
         "goal": "Find the number.",
         "turns": turns,
@@ -34,7 +34,7 @@ def only(found: Expected, role: str) -> ExpectedHelp:
 
 def test_how_often_a_model_is_stuck_is_not_known_and_said() -> None:
     """There is a price for each time, and it is not in the sum."""
-    found = expected({"secondary": "gpt-4o"})
+    found = expected_help({"secondary": "gpt-4o"})
 
     one = only(found, "helper")
     assert (one.calls, one.when) == (None, "where small is stuck")
@@ -53,7 +53,7 @@ def test_how_often_a_model_is_stuck_is_not_known_and_said() -> None:
     ids=["a rate", "calibrated", "limited", "limited in a turn"],
 )
 def test_a_share_of_help_that_the_file_says_is_in_the_sum(said: dict[str, Any], calls: float) -> None:
-    found = expected({"secondary": "gpt-4o", **said})
+    found = expected_help({"secondary": "gpt-4o", **said})
 
     one = only(found, "helper")
     assert one.calls == pytest.approx(calls)
@@ -62,7 +62,7 @@ def test_a_share_of_help_that_the_file_says_is_in_the_sum(said: dict[str, Any], 
 
 
 def test_what_is_asked_in_each_turn_is_in_the_sum() -> None:
-    found = expected({"strategy": "council", "peers": ["claude-haiku-4-5", "groq/llama-3.1-8b-instant"]})
+    found = expected_help({"strategy": "council", "peers": ["claude-haiku-4-5", "groq/llama-3.1-8b-instant"]})
 
     assert [(one.role, one.calls, one.when) for one in found.help] == [("peer", 10, "in each turn")] * 2
     assert found.total.output_tokens == found.usage.output_tokens + 2 * 10 * 350
@@ -84,15 +84,15 @@ def test_what_is_asked_in_each_turn_is_in_the_sum() -> None:
     ids=lambda value: value.get("strategy", "rescue") if isinstance(value, dict) else None,
 )
 def test_each_strategy_has_its_own_calls(pair: dict[str, Any], role: str, calls: float | None) -> None:
-    assert only(expected(pair), role).calls == calls
+    assert only(expected_help(pair), role).calls == calls
 
 
 def test_who_verifies_writes_little() -> None:
-    assert only(expected({"strategy": "draft_verify", "secondary": "gpt-4o"}), "helper").each.output_tokens == 200
+    assert only(expected_help({"strategy": "draft_verify", "secondary": "gpt-4o"}), "helper").each.output_tokens == 200
 
 
 def test_a_judge_writes_a_word() -> None:
-    one = only(expected({"secondary": "gpt-4o", "judge": "claude-haiku-4-5"}), "judge")
+    one = only(expected_help({"secondary": "gpt-4o", "judge": "claude-haiku-4-5"}), "judge")
 
     assert one.each.output_tokens < 50 < one.each.input_tokens
 

@@ -18,16 +18,16 @@ STUCK = StuckFound(0.2, 0.5, "It is poor.", speaker="small")
 FAILED = HelpFailed("takeover", "It is away.", speaker="small")
 
 
-def replied(role: Role = "own") -> ModelReplied:
+def model_reply(role: Role = "own") -> ModelReplied:
     return ModelReplied("phi4", EACH, 0.1, speaker="small", role=role)
 
 
-def dropped(role: Role = "own", calls: int = 1) -> DraftDropped:
+def dropped_draft(role: Role = "own", calls: int = 1) -> DraftDropped:
     usage = Usage(10 * calls, 5 * calls, cost_usd=0.1 * calls)
     return DraftDropped("It is poor.", usage, role, speaker="small", calls=calls)
 
 
-def heard(*events: Event) -> HelpAccount:
+def help_account(*events: Event) -> HelpAccount:
     """On the large model, each token that is written costs a dollar."""
     help_ = HelpAccount({"small": lambda usage: float(usage.output_tokens)})
     for event in events:
@@ -35,38 +35,40 @@ def heard(*events: Event) -> HelpAccount:
     return help_
 
 
-def summed(*events: Event) -> HelpSummed:
-    found = heard(*events).total()
+def help_sum(*events: Event) -> HelpSummed:
+    found = help_account(*events).total()
     assert found
     return found
 
 
 def test_a_turn_is_not_helped_because_the_choice_of_its_speaker_was() -> None:
-    between = (replied(), ASKED, replied("helper"), dropped())
-    told = summed(*between, STARTED, replied(), FINISHED)
+    between = (model_reply(), ASKED, model_reply("helper"), dropped_draft())
+    told = help_sum(*between, STARTED, model_reply(), FINISHED)
 
     assert (told.turns, told.helped, told.all_large_usd) == (1, 0, 5.0)
 
 
 def test_what_a_turn_cost_that_was_interrupted_is_not_that_of_its_answer() -> None:
-    told = summed(STARTED, replied(), dropped(), ASKED, STARTED, replied(), FINISHED)
+    told = help_sum(STARTED, model_reply(), dropped_draft(), ASKED, STARTED, model_reply(), FINISHED)
 
     assert (told.turns, told.helped, told.all_large_usd) == (1, 0, 5.0)
     assert {row["role"]: row["calls"] for row in told.rows} == {"own": 1, "wasted": 1}
 
 
 def test_the_answer_of_a_peer_has_a_price_on_the_large_model() -> None:
-    peers = (replied("peer"), replied("peer"), dropped("peer"))
+    peers = (model_reply("peer"), model_reply("peer"), dropped_draft("peer"))
 
-    assert summed(STARTED, replied(), *peers, dropped(), FINISHED).all_large_usd == 5.0
+    assert help_sum(STARTED, model_reply(), *peers, dropped_draft(), FINISHED).all_large_usd == 5.0
 
 
 def test_an_answer_of_which_nothing_is_known_has_no_price() -> None:
-    assert summed(STARTED, FINISHED).all_large_usd is None
+    assert help_sum(STARTED, FINISHED).all_large_usd is None
 
 
 def test_a_draft_that_was_made_with_tools_is_dropped_with_all_its_calls() -> None:
-    told = summed(STARTED, replied(), replied(), dropped(calls=2), ASKED, replied("helper"), FINISHED)
+    told = help_sum(
+        STARTED, model_reply(), model_reply(), dropped_draft(calls=2), ASKED, model_reply("helper"), FINISHED
+    )
 
     assert {row["role"]: row["calls"] for row in told.rows} == {"helper": 1, "wasted": 2}
     assert told.all_large_usd == 5.0
@@ -75,22 +77,22 @@ def test_a_draft_that_was_made_with_tools_is_dropped_with_all_its_calls() -> Non
 @pytest.mark.parametrize(
     ("events", "helped"),
     [
-        ((ASKED, replied("helper")), 1),
+        ((ASKED, model_reply("helper")), 1),
         ((ASKED, FAILED), 0),
-        ((ASKED, FAILED, ASKED, replied("helper")), 1),
-        ((ASKED, replied("helper"), ASKED, FAILED), 1),
-        ((ASKED, replied("helper"), replied(), FAILED), 1),
+        ((ASKED, FAILED, ASKED, model_reply("helper")), 1),
+        ((ASKED, model_reply("helper"), ASKED, FAILED), 1),
+        ((ASKED, model_reply("helper"), model_reply(), FAILED), 1),
         ((ASKED, STUCK, FAILED), 1),
-        ((ASKED, FAILED, replied(), dropped()), 0),
+        ((ASKED, FAILED, model_reply(), dropped_draft()), 0),
         ((FAILED,), 0),
-        ((PEER, replied("peer"), PEER, replied("peer")), 0),
-        ((PEER, replied("peer"), ASKED, replied("helper")), 1),
-        ((BOOST, replied("boost"), BoostStep(0, "other", speaker="small"), FAILED), 0),
+        ((PEER, model_reply("peer"), PEER, model_reply("peer")), 0),
+        ((PEER, model_reply("peer"), ASKED, model_reply("helper")), 1),
+        ((BOOST, model_reply("boost"), BoostStep(0, "other", speaker="small"), FAILED), 0),
         ((BOOST, BoostStep(0, "other", speaker="small"), BOOST, BoostStep(1, "guidance", speaker="small")), 1),
     ],
 )
 def test_a_turn_is_helped_where_help_came(events: tuple[Event, ...], helped: int) -> None:
-    assert summed(STARTED, replied(), *events, FINISHED).helped == helped
+    assert help_sum(STARTED, model_reply(), *events, FINISHED).helped == helped
 
 
 def test_help_of_clients_that_tell_nothing_of_their_calls_is_counted_at_an_unknown_cost() -> None:
@@ -105,17 +107,19 @@ def test_help_of_clients_that_tell_nothing_of_their_calls_is_counted_at_an_unkno
 
 def test_where_nobody_was_asked_and_nobody_could_have_been_nothing_is_told() -> None:
     help_ = HelpAccount()
-    for event in (STARTED, replied(), FINISHED):
+    for event in (STARTED, model_reply(), FINISHED):
         help_.apply(event)
 
     assert help_.total() is None
 
 
 def test_help_that_came_in_one_turn_is_not_that_of_the_next() -> None:
-    assert summed(STARTED, ASKED, replied("helper"), ASKED, FINISHED, STARTED, replied(), FINISHED).helped == 1
+    assert (
+        help_sum(STARTED, ASKED, model_reply("helper"), ASKED, FINISHED, STARTED, model_reply(), FINISHED).helped == 1
+    )
 
 
 def test_a_helper_that_was_asked_in_vain_was_asked() -> None:
     vain = (ASKED, FAILED)
 
-    assert heard(STARTED, *vain, *vain, ASKED, replied("helper"), replied("helper")).asked["small"] == 3
+    assert help_account(STARTED, *vain, *vain, ASKED, model_reply("helper"), model_reply("helper")).asked["small"] == 3

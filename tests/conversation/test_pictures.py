@@ -37,7 +37,7 @@ def inputs(folder: Path, data: bytes, resolution: str | None, **more: object) ->
     return read_all(load(folder / "look.yaml"))
 
 
-def opened(read: Inputs) -> Any:
+def open_picture(read: Inputs) -> Any:
     _, part = read.parts
     assert isinstance(part, Image)
     return Pillow.open(BytesIO(part.data))
@@ -52,7 +52,7 @@ def test_a_larger_picture_is_scaled_down_in_its_own_shape_and_format(
 ) -> None:
     read = inputs(tmp_path, picture((2000, 1000), kind), resolution)
 
-    assert (opened(read).format, opened(read).size, read.warnings) == (kind, expected, ())
+    assert (open_picture(read).format, open_picture(read).size, read.warnings) == (kind, expected, ())
     assert isinstance(read.parts[1], Image)
     assert read.parts[1].media_type == FORMATS[kind]
 
@@ -60,7 +60,7 @@ def test_a_larger_picture_is_scaled_down_in_its_own_shape_and_format(
 @pytest.mark.parametrize("mode", MODES)
 def test_pictures_of_any_colours_can_be_scaled_down(mode: str, tmp_path: Path) -> None:
     kind = "JPEG" if mode == "CMYK" else "PNG"
-    assert opened(inputs(tmp_path, picture((300, 300), kind, mode), "100x100")).size == (100, 100)
+    assert open_picture(inputs(tmp_path, picture((300, 300), kind, mode), "100x100")).size == (100, 100)
 
 
 @pytest.mark.parametrize("resolution", ["2000x1000", "4K"])
@@ -72,7 +72,7 @@ def test_a_picture_that_fits_is_not_touched(resolution: str, tmp_path: Path) -> 
 
 
 def test_by_default_a_picture_is_made_as_small_as_models_would_make_it(tmp_path: Path) -> None:
-    assert opened(inputs(tmp_path, picture((2000, 1000)), None)).size == (1568, 784)
+    assert open_picture(inputs(tmp_path, picture((2000, 1000)), None)).size == (1568, 784)
 
 
 @pytest.mark.parametrize("resolution", ["1000x1000", "4K"])
@@ -80,7 +80,7 @@ def test_by_default_a_picture_is_made_as_small_as_models_would_make_it(tmp_path:
 def test_what_the_camera_added_does_not_leave_and_the_picture_stands_upright(
     kind: str, resolution: str, tmp_path: Path
 ) -> None:
-    smaller = opened(inputs(tmp_path, picture((1000, 500), kind, exif=_exif()), resolution))
+    smaller = open_picture(inputs(tmp_path, picture((1000, 500), kind, exif=_exif()), resolution))
     assert (smaller.size, dict(smaller.getexif())) == ((500, 1000), {})
 
 

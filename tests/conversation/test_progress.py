@@ -33,11 +33,11 @@ STARTED = RunStarted("debate", "run", {"ann": "scripted", "bob": "scripted"}, {"
 USAGE = Usage(10, 5, cost_usd=0.01)
 
 
-def used(speaker: str, position: int) -> ScriptAdvanced:
+def script_use(speaker: str, position: int) -> ScriptAdvanced:
     return ScriptAdvanced(position, speaker)
 
 
-def played(number: int, speaker: str, *on_the_way: Event) -> tuple[Event, ...]:
+def turn_events(number: int, speaker: str, *on_the_way: Event) -> tuple[Event, ...]:
     return (TurnStarted(number, (number + 1) // 2, speaker), *on_the_way, turn(number, speaker, f"turn {number}"))
 
 
@@ -55,12 +55,12 @@ async def test_a_run_in_the_middle(tmp_path: Path) -> None:
     found = await after(
         tmp_path,
         STARTED,
-        played(1, "ann", used("ann", 1)),
-        played(2, "bob", used("bob", 1), used("bob", 2)),
-        played(3, "ann", used("ann", 2)),
+        turn_events(1, "ann", script_use("ann", 1)),
+        turn_events(2, "bob", script_use("bob", 1), script_use("bob", 2)),
+        turn_events(3, "ann", script_use("ann", 2)),
         TurnStarted(4, 2, "bob"),
-        used("bob", 3),
-        used("bob", 4),
+        script_use("bob", 3),
+        script_use("bob", 4),
     )
 
     assert found.turn == 3
@@ -69,47 +69,61 @@ async def test_a_run_in_the_middle(tmp_path: Path) -> None:
 
 
 async def test_an_answer_that_used_no_entry_leaves_the_script_where_it_is(tmp_path: Path) -> None:
-    found = await after(tmp_path, STARTED, played(1, "ann", used("ann", 1)), played(2, "ann"))
+    found = await after(tmp_path, STARTED, turn_events(1, "ann", script_use("ann", 1)), turn_events(2, "ann"))
     assert found.positions == {"ann": 1}
 
 
 async def test_a_selectors_entries_count_once_its_choice_is_known(tmp_path: Path) -> None:
     chosen = SpeakerSelected("ann", "chosen")
-    found = await after(tmp_path, STARTED, used("mod", 1), chosen, played(1, "ann", used("ann", 1)), used("mod", 2))
+    found = await after(
+        tmp_path,
+        STARTED,
+        script_use("mod", 1),
+        chosen,
+        turn_events(1, "ann", script_use("ann", 1)),
+        script_use("mod", 2),
+    )
     assert found.positions == {"mod": 1, "ann": 1}
 
 
 async def test_the_prompt_is_no_turn(tmp_path: Path) -> None:
-    found = await after(tmp_path, STARTED, PromptGiven(user("Discuss.")), played(1, "ann", used("ann", 1)))
+    found = await after(tmp_path, STARTED, PromptGiven(user("Discuss.")), turn_events(1, "ann", script_use("ann", 1)))
     assert (found.turn, found.positions) == (1, {"ann": 1})
 
 
 async def test_of_turns_at_the_same_time_only_the_finished_count(tmp_path: Path) -> None:
     begun = (TurnStarted(1, 1, "ann"), TurnStarted(2, 1, "bob"))
-    found = await after(tmp_path, STARTED, begun, used("bob", 1), used("ann", 1), turn(1, "ann", "Hello."))
+    found = await after(tmp_path, STARTED, begun, script_use("bob", 1), script_use("ann", 1), turn(1, "ann", "Hello."))
     assert found.positions == {"ann": 1}
 
 
 async def test_after_a_resume_the_turn_that_was_cut_off_counts_once(tmp_path: Path) -> None:
-    cut_off = (TurnStarted(2, 1, "bob"), used("bob", 1))
-    again = (RunResumed(1, 1), played(2, "bob", used("bob", 1)))
-    found = await after(tmp_path, STARTED, played(1, "ann", used("ann", 1)), cut_off, *again)
+    cut_off = (TurnStarted(2, 1, "bob"), script_use("bob", 1))
+    again = (RunResumed(1, 1), turn_events(2, "bob", script_use("bob", 1)))
+    found = await after(tmp_path, STARTED, turn_events(1, "ann", script_use("ann", 1)), cut_off, *again)
     assert found.positions == {"ann": 1, "bob": 1}
     assert found.turn == 2
 
 
 async def test_a_summary_is_not_made_again(tmp_path: Path) -> None:
     summary = Summarised(1, "They greeted each other.", USAGE, "scripted")
-    first = played(1, "ann", used("ann", 1))
-    found = await after(tmp_path, STARTED, first, used("ann", 2), summary, used("ann", 3))
+    first = turn_events(1, "ann", script_use("ann", 1))
+    found = await after(tmp_path, STARTED, first, script_use("ann", 2), summary, script_use("ann", 3))
     assert found.positions == {"ann": 2}
 
 
 async def test_a_skipped_turn_is_over_and_one_that_stopped_the_run_is_not(tmp_path: Path) -> None:
     skipped = TurnFailed(2, 1, "bob", "no connection", "skip", USAGE)
     stopped = TurnFailed(3, 2, "ann", "no connection", "stop", USAGE)
-    first = played(1, "ann", used("ann", 1))
-    lost = (TurnStarted(2, 1, "bob"), used("bob", 1), skipped, TurnStarted(3, 2, "ann"), used("ann", 2), stopped)
+    first = turn_events(1, "ann", script_use("ann", 1))
+    lost = (
+        TurnStarted(2, 1, "bob"),
+        script_use("bob", 1),
+        skipped,
+        TurnStarted(3, 2, "ann"),
+        script_use("ann", 2),
+        stopped,
+    )
     found = await after(tmp_path, STARTED, first, lost, RunFinished("failed", "ann", 2, USAGE))
 
     assert found.turn == 2
@@ -123,7 +137,7 @@ async def test_a_skipped_turn_is_over_and_one_that_stopped_the_run_is_not(tmp_pa
 async def test_a_run_that_failed_or_was_interrupted_can_be_gone_on_with(
     tmp_path: Path, status: Any, finished: bool
 ) -> None:
-    found = await after(tmp_path, STARTED, played(1, "ann"), RunFinished(status, "", 1, NOTHING_USED))
+    found = await after(tmp_path, STARTED, turn_events(1, "ann"), RunFinished(status, "", 1, NOTHING_USED))
     assert found.is_over is finished
 
 
@@ -136,7 +150,7 @@ async def test_settings_that_were_accepted_later_are_the_ones_that_hold(tmp_path
 async def test_reading_a_long_run_takes_no_more_memory_than_a_short_one(tmp_path: Path) -> None:
     """Ten thousand turns with summaries: 20 MB of journal, read in a process that may only grow by a few."""
     path = tmp_path / "journal.jsonl"
-    await after(tmp_path, STARTED, played(1, "ann"), Summarised(1, "So far.", USAGE))
+    await after(tmp_path, STARTED, turn_events(1, "ann"), Summarised(1, "So far.", USAGE))
     first, *rest = path.read_bytes().replace(b'"content":"turn 1"', b'"content":"%s"' % (b"x" * 2_000)).splitlines()
     with path.open("wb") as file:
         file.write(first + b"\n")

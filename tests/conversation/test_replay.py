@@ -42,7 +42,7 @@ async def run_dir(tmp_path: Path) -> Path:
     return (await manager.run_discussion()).run_dir
 
 
-async def exchanged(run_dir: Path, plan: Plan, name: str, log: EventLog) -> list[Difference]:
+async def differences_with(run_dir: Path, plan: Plan, name: str, log: EventLog) -> list[Difference]:
     return [difference async for difference in swap(run_dir, plan, name, log)]
 
 
@@ -73,7 +73,7 @@ async def test_what_a_crash_cut_off_is_not_told(tmp_path: Path) -> None:
 
 async def test_one_participant_answers_anew_and_the_others_say_what_they_said(run_dir: Path) -> None:
     ann, bob = ScriptedClient(), ScriptedClient("Zwei.", "Four.")
-    first, second = await exchanged(run_dir, plan(ann, bob), "bob", log := EventLog())
+    first, second = await differences_with(run_dir, plan(ann, bob), "bob", log := EventLog())
 
     assert first.diff.splitlines() == [
         "--- turn 2, bob: said",
@@ -90,7 +90,7 @@ async def test_one_participant_answers_anew_and_the_others_say_what_they_said(ru
 async def test_the_new_client_is_asked_what_the_old_one_would_have_been_asked(run_dir: Path) -> None:
     """Its own new answers stand in the history in the place of the recorded ones."""
     ann = ScriptedClient("Uno.", "Tres.")
-    await exchanged(run_dir, plan(ann, ScriptedClient()), "ann", EventLog())
+    await differences_with(run_dir, plan(ann, ScriptedClient()), "ann", EventLog())
 
     assert "You are Ann." in ann.requests[0].system
     said = [(message.role, message.text) for message in ann.requests[1].messages]
@@ -100,7 +100,7 @@ async def test_the_new_client_is_asked_what_the_old_one_would_have_been_asked(ru
 async def test_where_all_answer_at_once_the_new_client_hears_nobody_of_its_round(run_dir: Path) -> None:
     bob = ScriptedClient("Zwei.", "Vier.")
     at_once = replace(plan(ScriptedClient(), bob), parallel=True)
-    await exchanged(run_dir, at_once, "bob", EventLog())
+    await differences_with(run_dir, at_once, "bob", EventLog())
 
     assert [message.text for message in bob.requests[0].messages] == ["Count."]
     assert [message.text for message in bob.requests[1].messages][:2] == ["Count.\n\nOne.", "Zwei."]
@@ -109,7 +109,7 @@ async def test_where_all_answer_at_once_the_new_client_hears_nobody_of_its_round
 
 async def test_a_new_client_that_fails_is_a_difference_too(run_dir: Path) -> None:
     ann = ScriptedClient({"fail": "refused"}, "Three.")
-    first, _ = await exchanged(run_dir, plan(ann, ScriptedClient()), "ann", log := EventLog())
+    first, _ = await differences_with(run_dir, plan(ann, ScriptedClient()), "ann", log := EventLog())
 
     assert first.now.startswith("(no answer: ")
     assert any(isinstance(event, TurnFailed) for event in log.events)
@@ -147,4 +147,4 @@ async def test_a_participant_that_was_not_there_is_named(run_dir: Path) -> None:
     with pytest.raises(ConfigError, match="The run has no participant 'bop'; did you mean 'bob'"):
         recast(CONFIG, "bop", "openai/gpt-4o")
     with pytest.raises(ConfigError, match="The run has no participant 'bop'; did you mean 'bob'"):
-        await exchanged(run_dir, plan(ScriptedClient(), ScriptedClient()), "bop", EventLog())
+        await differences_with(run_dir, plan(ScriptedClient(), ScriptedClient()), "bop", EventLog())

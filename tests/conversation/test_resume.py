@@ -75,7 +75,7 @@ def outcome_in(run_dir: Path) -> list[str]:
 
 
 def is_paid_twice(kept: list[Event]) -> bool:
-    """Whether the process died behind an answer and before its turn: it is paid for once more, and a limit says so."""
+    """Tells whether the process died between an answer and its turn: it is paid for once more, and a limit says so."""
     open_turn = [event for event in kept if isinstance(event, ModelReplied | TurnFinished | SpeakerSelected)]
     return bool(open_turn) and isinstance(open_turn[-1], ModelReplied)
 

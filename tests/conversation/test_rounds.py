@@ -63,11 +63,11 @@ def manager(ada: ModelClient, bob: ModelClient, cleo: ModelClient, out: Path | N
     return ConversationManager(people, goal="Talk.", turns=1, parallel=True, out=out)
 
 
-def journalled(run_dir: Path) -> list[Event]:
+def journal_events(run_dir: Path) -> list[Event]:
     return [event for _, event in read(run_dir)]
 
 
-async def interrupted(run_dir: Path) -> list[Event]:
+async def interrupt_round(run_dir: Path) -> list[Event]:
     """Ada and Cleo have answered, Bob is in the middle of it."""
     bob = Endless()
     running = asyncio.create_task(manager(Prompt("One."), bob, Prompt("Three."), run_dir).run_discussion())
@@ -75,11 +75,11 @@ async def interrupted(run_dir: Path) -> list[Event]:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    return journalled(run_dir)
+    return journal_events(run_dir)
 
 
 async def test_a_round_that_is_interrupted_keeps_what_was_said_and_what_it_cost(tmp_path: Path) -> None:
-    events = await interrupted(tmp_path / "run")
+    events = await interrupt_round(tmp_path / "run")
 
     assert [e.speaker for e in events if isinstance(e, TurnFinished)] == ["ada"]
     failures = {e.speaker: e for e in events if isinstance(e, TurnFailed)}
@@ -95,7 +95,7 @@ async def test_a_round_that_is_interrupted_keeps_what_was_said_and_what_it_cost(
 
 
 async def test_an_interrupted_round_is_completed_by_those_who_are_missing(tmp_path: Path) -> None:
-    await interrupted(tmp_path / "run")
+    await interrupt_round(tmp_path / "run")
     ada, bob, cleo = Prompt(), Prompt("Two."), Prompt("Three again.")
 
     result = await manager(ada, bob, cleo).resume(tmp_path / "run")
@@ -128,7 +128,7 @@ async def test_a_round_that_one_of_them_ends_keeps_what_the_others_cost(tmp_path
     result = await manager(ada, Endless(), Prompt("Three."), tmp_path / "run").run_discussion()
 
     assert (result.status, result.usage.cost_usd) == ("failed", 0.5)
-    partial = {e.speaker: e.partial for e in journalled(tmp_path / "run") if isinstance(e, TurnFailed)}
+    partial = {e.speaker: e.partial for e in journal_events(tmp_path / "run") if isinstance(e, TurnFailed)}
     assert partial == {"ada": "", "bob": "Half an answer", "cleo": "Three."}
 
 

@@ -50,7 +50,7 @@ def test_a_file_in_the_place_of_a_directory_is_named(tmp_path: Path) -> None:
         rundir.create("x", tmp_path / "file" / "below")
 
 
-async def started(run_dir: Path) -> Progress:
+async def start(run_dir: Path) -> Progress:
     rundir.create("x", run_dir)
     journal = Journal.create(run_dir, config=CONFIG)
     await journal(RunStarted("x", str(run_dir), {}, rundir.settings(CONFIG)))
@@ -59,11 +59,11 @@ async def started(run_dir: Path) -> Progress:
 
 
 async def test_an_unchanged_configuration_needs_nothing(tmp_path: Path) -> None:
-    assert rundir.check_unchanged(await started(tmp_path)) == {}
+    assert rundir.check_unchanged(await start(tmp_path)) == {}
 
 
 async def test_a_changed_configuration_is_refused_with_a_diff(tmp_path: Path) -> None:
-    found = await started(tmp_path)
+    found = await start(tmp_path)
     (tmp_path / "config.yaml").write_text(CONFIG.replace("3", "30"))
 
     with pytest.raises(ConfigError, match=r"(?s)yaml has changed .* --accept-changes\n.*-  turns: 3\n\+  turns: 30"):
@@ -71,7 +71,7 @@ async def test_a_changed_configuration_is_refused_with_a_diff(tmp_path: Path) ->
 
 
 async def test_an_accepted_change_is_recorded_so_that_it_is_asked_for_once(tmp_path: Path) -> None:
-    found = await started(tmp_path)
+    found = await start(tmp_path)
     (tmp_path / "config.yaml").write_text(CONFIG.replace("3", "30"))
 
     journal = Journal.reopen(tmp_path)
@@ -81,7 +81,7 @@ async def test_an_accepted_change_is_recorded_so_that_it_is_asked_for_once(tmp_p
 
 
 async def test_a_configuration_that_is_gone_is_named(tmp_path: Path) -> None:
-    found = await started(tmp_path)
+    found = await start(tmp_path)
     (tmp_path / "config.yaml").unlink()
     with pytest.raises(ConfigError, match=r"config\.yaml is gone; put it back"):
         rundir.check_unchanged(found)

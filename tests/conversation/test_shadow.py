@@ -24,16 +24,16 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-def scripted(*said: str) -> dict[str, Any]:
+def scripted_model(*said: str) -> dict[str, Any]:
     return {"type": "scripted", "script": [*said]}
 
 
 def plan(judge: Any, **shadow: Any) -> dict[str, Any]:
     said = {"share": 1, "judge": judge, "budget": {"cost_usd": 1}, **shadow}
-    pair = {"primary": "small", "secondary": scripted(BETTER, BETTER), "strategy": "takeover", "max_retries": 1}
+    pair = {"primary": "small", "secondary": scripted_model(BETTER, BETTER), "strategy": "takeover", "max_retries": 1}
     models = {
-        "small": {**scripted(GOOD, POOR), "role": "human"},
-        "other": {**scripted("I think it is 90 metres tall.", "Then I was wrong."), "role": "assistant"},
+        "small": {**scripted_model(GOOD, POOR), "role": "human"},
+        "other": {**scripted_model("I think it is 90 metres tall.", "Then I was wrong."), "role": "assistant"},
     }
     section = {"turns": 2, "goal": "How tall is the tower?", "models": models}
     return {"discussion": {**section, "collaboration": {"pairs": [{**pair, "shadow": said}]}}}
@@ -45,7 +45,7 @@ def trials() -> Sequence[ShadowTrial]:
 
 
 async def test_turns_of_a_pair_are_compared_before_the_run_is_over(tmp_path: Path) -> None:
-    judge = {**scripted('{"why": "Both are guesses.", "better": "same"}'), "loop": True}
+    judge = {**scripted_model('{"why": "Both are guesses.", "better": "same"}'), "loop": True}
     result = await ConversationManager.from_config(plan(judge), out=tmp_path / "runs").run_discussion()
 
     assert [message.text for message in result.messages if message.speaker == "small"] == [GOOD, BETTER]
@@ -57,7 +57,7 @@ async def test_turns_of_a_pair_are_compared_before_the_run_is_over(tmp_path: Pat
 
 
 async def test_a_judge_of_a_discussion_that_fails_changes_nothing(tmp_path: Path) -> None:
-    result = await ConversationManager.from_config(plan(scripted("Hm.")), out=tmp_path / "runs").run_discussion()
+    result = await ConversationManager.from_config(plan(scripted_model("Hm.")), out=tmp_path / "runs").run_discussion()
     assert result.status == "done"
     assert trials() == []
 
@@ -100,7 +100,7 @@ async def test_the_check_of_a_pair_compares_in_the_place_of_a_judge(tmp_path: Pa
 
 
 def test_the_tasks_of_a_benchmark_are_no_requests_of_the_users(tmp_path: Path) -> None:
-    said = plan(scripted('{"better": "same"}'))
+    said = plan(scripted_model('{"better": "same"}'))
     (tmp_path / "talk.yaml").write_text(json.dumps(said))
     (tmp_path / "tasks.jsonl").write_text('{"prompt": "How tall is the tower?", "reference": "97"}\n')
     setting = {"name": "talk", "discussion": "talk.yaml"}
@@ -112,7 +112,7 @@ def test_the_tasks_of_a_benchmark_are_no_requests_of_the_users(tmp_path: Path) -
 
 
 async def test_a_pair_of_a_discussion_does_not_calibrate_itself() -> None:
-    file = plan(scripted("Hm."))
+    file = plan(scripted_model("Hm."))
     file["discussion"]["collaboration"]["pairs"][0] |= {"calibration": "auto", "promise": {"loss": 0.1}}
     with pytest.raises(ConfigError, match=r"pairs\[0\].calibration: auto is for the pairs of a server"):
         ConversationManager.from_config(file)

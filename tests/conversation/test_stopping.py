@@ -25,7 +25,7 @@ def context(*texts: str, **more: Any) -> StopContext:
     return StopContext(len(said), len(said), said, more.get("use", RunUse()))
 
 
-def stopped_after(dialogue: Mapping[str, Any], stop: Any) -> int | None:
+def stops_after(dialogue: Mapping[str, Any], stop: Any) -> int | None:
     """After how many messages the dialogue would have been stopped."""
     holds = condition(stop)
     said: list[Message] = [assistant(text, speaker) for speaker, text in dialogue["says"]]
@@ -39,7 +39,7 @@ def test_consensus_and_no_novelty_end_30_labelled_dialogues_with_at_most_one_wro
     assert len(DIALOGUES) >= 20
     wrong, missed = [], []
     for dialogue in DIALOGUES:
-        stopped, over_from = stopped_after(dialogue, [{"consensus": True}, {"no_novelty": True}]), dialogue["over_from"]
+        stopped, over_from = stops_after(dialogue, [{"consensus": True}, {"no_novelty": True}]), dialogue["over_from"]
         if stopped is None:
             missed += [dialogue["name"]] if over_from else []
         elif over_from is None or stopped < over_from:
@@ -53,7 +53,7 @@ def test_consensus_and_no_novelty_end_30_labelled_dialogues_with_at_most_one_wro
 def test_each_of_the_two_signals_ends_a_thank_you_loop(signal: str) -> None:
     loop = next(dialogue for dialogue in DIALOGUES if dialogue["name"] == "thank-you loop")
 
-    assert stopped_after(loop, {signal: True}) is not None
+    assert stops_after(loop, {signal: True}) is not None
 
 
 @pytest.mark.parametrize(

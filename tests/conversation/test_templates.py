@@ -39,14 +39,14 @@ def mine(tmp_path: Path) -> Path:
 
 
 def requests(run_dir: Path, turns: int) -> list[str]:
-    """What was sent in each turn, the system prompt before it."""
+    """Returns what was sent in each turn, the system prompt before it."""
     plan, _ = plan_of(run_dir)
     sent = (request_of(run_dir, plan, find_turn(run_dir, turn)) for turn in range(1, turns + 1))
     return [f"{request.system}\n{request.messages[-1].text}" for request in sent]
 
 
 async def system_of(path: Path) -> str:
-    """What Ann is told of her part."""
+    """Returns what Ann is told of her part."""
     await ConversationManager.from_config(path, out=path.parent / "run").run_discussion()
     return requests(path.parent / "run", 1)[0]
 
@@ -112,8 +112,8 @@ def test_a_folder_that_is_not_there_is_an_error_at_its_key(tmp_path: Path) -> No
 PRODUCE = {"goal": "A poem on rain.", "goal_mode": "produce", "turns": 3}
 
 
-async def sent(place: Path, mode: str) -> dict[str, list[str]]:
-    """What each of two is sent in each round, in requests that are built again from the journal."""
+async def texts_sent(place: Path, mode: str) -> dict[str, list[str]]:
+    """Returns what each of two is sent in each round, in requests that are built again from the journal."""
     models = {
         "Ann": {"type": "scripted", "script": ["A draft, please.", "Shorter.", "Now all of it."], "role": "human"},
         "Bob": {"type": "scripted", "script": ["Rain.", "Rain!", "Rain, at last."]},
@@ -125,7 +125,7 @@ async def sent(place: Path, mode: str) -> dict[str, list[str]]:
 
 
 async def test_a_thing_is_made_draft_by_draft_and_asked_for_at_the_end(tmp_path: Path) -> None:
-    told = await sent(tmp_path / "run", "human-ai")
+    told = await texts_sent(tmp_path / "run", "human-ai")
 
     assert all("Ask for a first draft at once" in request for request in told["Ann"])
     assert all("show the thing itself" in request for request in told["Bob"])
@@ -136,8 +136,8 @@ async def test_a_thing_is_made_draft_by_draft_and_asked_for_at_the_end(tmp_path:
 
 
 async def test_two_ais_make_it_together_and_no_meta_is_told_nothing(tmp_path: Path) -> None:
-    equals = await sent(tmp_path / "equals", "ai-ai")
-    control = await sent(tmp_path / "control", "no-meta")
+    equals = await texts_sent(tmp_path / "equals", "ai-ai")
+    control = await texts_sent(tmp_path / "control", "no-meta")
 
     assert "Give the finished thing now" in equals["Ann"][-1]
     assert "thing" not in "".join(control["Ann"] + control["Bob"])

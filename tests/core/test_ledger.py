@@ -50,7 +50,7 @@ def limits(random: Random) -> SpendingLimits:
     return SpendingLimits(dollars, tokens=random.choice([None, random.randrange(20_000)]))
 
 
-async def scheduled(seed: int) -> None:
+async def run_schedule(seed: int) -> None:
     """Calls of several payers at once, some of which are cancelled; one payer pays for all of them too."""
     random = Random(seed)
     bank = Bank(random)
@@ -89,10 +89,10 @@ def assert_kept(budget: Budget) -> None:
 
 async def test_a_thousand_random_schedules_never_pass_a_limit() -> None:
     for seed in range(1_000):
-        await scheduled(seed)
+        await run_schedule(seed)
 
 
-async def scheduled_pair(seed: int) -> None:
+async def run_pair_schedule(seed: int) -> None:
     """Small models that ask a large one, several at once, some of them cancelled, within one limit."""
     random = Random(seed)
     banks = Bank(random), Bank(random)
@@ -119,7 +119,7 @@ async def scheduled_pair(seed: int) -> None:
 @pytest.mark.slow
 async def test_a_thousand_random_schedules_through_a_pair_never_pass_a_limit() -> None:
     for seed in range(1_000):
-        await scheduled_pair(seed)
+        await run_pair_schedule(seed)
 
 
 async def test_a_call_waits_for_those_that_may_leave_room_for_it() -> None:

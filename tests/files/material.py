@@ -32,10 +32,10 @@ def pdf_of(*contents: bytes) -> bytes:
         ]
         kids.append(b"%d 0 R" % number)
     objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(contents), b" ".join(kids))
-    return _joined(objects)
+    return _join(objects)
 
 
-def _joined(objects: list[bytes]) -> bytes:
+def _join(objects: list[bytes]) -> bytes:
     data, places = b"%PDF-1.4\n", []
     for number, body in enumerate(objects, 1):
         places.append(len(data))

@@ -22,8 +22,8 @@ SCRIPTED = {name: {"type": "scripted", "script": ["Hm."], "loop": True} for name
 
 
 @pytest.fixture
-def refused(ai_battle: Run, folder: Path) -> Check:
-    """What is wrong with the files of a discussion; `validate` and `run` say the same."""
+def refusal(ai_battle: Run, folder: Path) -> Check:
+    """Returns what is wrong with the files of a discussion; `validate` and `run` say the same."""
 
     def check(files: Any, **models: Any) -> str:
         talk = {"goal": "Look.", "turns": 1, "models": {**SCRIPTED, **models}, "input_files": files}
@@ -43,7 +43,7 @@ def bomb() -> bytes:
     return SIGNATURE + chunk(b"IHDR", header) + chunk(b"IDAT", b"x") + chunk(b"IEND", b"")
 
 
-def locked() -> bytes:
+def locked_pdf() -> bytes:
     writer, written = PdfWriter(clone_from=PdfReader(BytesIO(pdf("Secret.")))), BytesIO()
     writer.encrypt("letmein", algorithm="RC4-128")
     writer.write(written)
@@ -64,52 +64,52 @@ def locked() -> bytes:
         ("x.csv", b"", "x.csv is empty"),
         ("x.csv", b"a,b\n1,\xff\n", "x.csv is no text in UTF-8"),
         ("x.csv", b"a,b\n" + b"1" * 200_000 + b",2\n", "x.csv:2 is no row of a table"),
-        ("x.pdf", locked(), "x.pdf is a PDF that can't be read: it needs a password; save it without one"),
+        ("x.pdf", locked_pdf(), "x.pdf is a PDF that can't be read: it needs a password; save it without one"),
         ("x.pdf", pdf("", ""), "x.pdf is a PDF without text (pictures of pages, as scanners make them)"),
         ("x.pdf", pdf("One.")[:-200], "x.pdf is a PDF that can't be read: it is damaged"),
         ("x.txt", b"x" * (3 << 20), "x.txt has 3.0 MiB; a text may have 2"),
         ("x.json", b"[" + b"1," * (3 << 20) + b"1]", "x.json has 6.0 MiB; a JSON file may have 4"),
     ],
 )
-def test_the_error_says_what_is_wrong_and_where(refused: Check, folder: Path, name: str, data: bytes, why: str) -> None:
+def test_the_error_says_what_is_wrong_and_where(refusal: Check, folder: Path, name: str, data: bytes, why: str) -> None:
     (folder / name).write_bytes(data)
-    said = refused([name])
+    said = refusal([name])
     assert said.startswith("talk.yaml:")
     assert f"discussion.input_files.files[0].path: {why}" in said
 
 
-def test_a_pdf_that_unfolds_to_much_more_than_it_has_is_not_read(refused: Check, folder: Path) -> None:
+def test_a_pdf_that_unfolds_to_much_more_than_it_has_is_not_read(refusal: Check, folder: Path) -> None:
     packed = compressobj()
     content = b"".join(packed.compress(b"(All work) Tj " * 75_000) for _ in range(120)) + packed.flush()
     assert len(content) < 1 << 20
     stream = b"<< /Length %d /Filter /FlateDecode >>\nstream\n%s\nendstream" % (len(content), content)
     (folder / "report.pdf").write_bytes(pdf_of(stream))
-    assert "report.pdf is a PDF that can't be read: it is damaged (Limit reached while" in refused(["report.pdf"])
+    assert "report.pdf is a PDF that can't be read: it is damaged (Limit reached while" in refusal(["report.pdf"])
 
 
 @needs_ffmpeg
-def test_a_video_that_is_none(refused: Check, folder: Path) -> None:
+def test_a_video_that_is_none(refusal: Check, folder: Path) -> None:
     (folder / "clip.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + b"\0" * 5_000)
-    assert "clip.mp4 is a video in which ffprobe finds no pictures: it is damaged or has sound alone" in refused(
+    assert "clip.mp4 is a video in which ffprobe finds no pictures: it is damaged or has sound alone" in refusal(
         ["clip.mp4"]
     )
 
 
 def test_a_video_without_ffmpeg_says_how_to_get_it(
-    refused: Check, folder: Path, monkeypatch: pytest.MonkeyPatch
+    refusal: Check, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "clip.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + b"\0" * 500)
     monkeypatch.setenv("PATH", str(folder))
     assert (
         "clip.mp4 is a video, and ffprobe, which takes pictures out of it, is not installed: apt install ffmpeg "
-        "(or brew install ffmpeg); or give pictures of it" in refused(["clip.mp4"])
+        "(or brew install ffmpeg); or give pictures of it" in refusal(["clip.mp4"])
     )
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="there are no groups of processes here")
 @pytest.mark.slow
 def test_a_program_that_hangs_is_ended_with_all_that_it_has_started(
-    refused: Check, folder: Path, monkeypatch: pytest.MonkeyPatch
+    refusal: Check, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "clip.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + b"\0" * 500)
     (folder / "bin").mkdir()
@@ -118,52 +118,52 @@ def test_a_program_that_hangs_is_ended_with_all_that_it_has_started(
         (folder / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
 
-    said = refused(["clip.mp4"])
+    said = refusal(["clip.mp4"])
 
     assert "clip.mp4 is a video that ffprobe does not get through in time; shorten it, or give pictures of it" in said
     for started in (folder / "started").read_text().split():
         assert not Path(f"/proc/{started}/cmdline").exists() or not Path(f"/proc/{started}/cmdline").read_bytes()
 
 
-def test_a_pdf_without_pypdf_says_how_to_get_it(refused: Check, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pdf_without_pypdf_says_how_to_get_it(refusal: Check, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "report.pdf").write_bytes(pdf("One."))
     monkeypatch.setitem(sys.modules, "pypdf", None)
-    said = refused(["report.pdf"])
+    said = refusal(["report.pdf"])
     assert "discussion.input_files.files[0].path: " in said
     assert "pip install 'ai-battle[pdf]'" in said
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
-def test_a_folder_that_nobody_may_look_into_is_named(refused: Check, folder: Path) -> None:
+def test_a_folder_that_nobody_may_look_into_is_named(refusal: Check, folder: Path) -> None:
     (folder / "dark").mkdir()
     (folder / "dark" / "a.txt").write_text("Hidden.")
     (folder / "dark").chmod(0)
     try:
-        assert "dark/ can't be read: Permission denied" in refused({"directory": "dark"})
-        assert "'dark/a.txt' can't be read: Permission denied" in refused(["dark/a.txt"])
+        assert "dark/ can't be read: Permission denied" in refusal({"directory": "dark"})
+        assert "'dark/a.txt' can't be read: Permission denied" in refusal(["dark/a.txt"])
     finally:
         (folder / "dark").chmod(0o700)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
-def test_a_pipe_and_a_device_are_not_waited_for(refused: Check, folder: Path) -> None:
+def test_a_pipe_and_a_device_are_not_waited_for(refusal: Check, folder: Path) -> None:
     os.mkfifo(folder / "pipe.txt")
-    assert "pipe.txt is no regular file but a pipe" in refused(["pipe.txt"])
-    assert "/dev/zero is no regular file but a device or a socket" in refused(["/dev/zero"])
+    assert "pipe.txt is no regular file but a pipe" in refusal(["pipe.txt"])
+    assert "/dev/zero is no regular file but a device or a socket" in refusal(["/dev/zero"])
 
 
-def test_a_link_that_leads_nowhere_is_named_as_that(refused: Check, folder: Path) -> None:
+def test_a_link_that_leads_nowhere_is_named_as_that(refusal: Check, folder: Path) -> None:
     (folder / "round.txt").symlink_to("round.txt")
     (folder / "gone.txt").symlink_to("not-there.txt")
-    assert "'round.txt' is a link that leads to no file" in refused(["round.txt"])
-    assert "'gone.txt' is a link that leads to no file" in refused(["gone.txt"])
+    assert "'round.txt' is a link that leads to no file" in refusal(["round.txt"])
+    assert "'gone.txt' is a link that leads to no file" in refusal(["gone.txt"])
 
 
-def test_a_folder_of_too_many_files_is_not_looked_through(refused: Check, folder: Path) -> None:
+def test_a_folder_of_too_many_files_is_not_looked_through(refusal: Check, folder: Path) -> None:
     (folder / "many").mkdir()
     for number in range(20_001):
         (folder / "many" / f"{number}.txt").touch()
-    assert "discussion.input_files.directory: the directory has more than 20,000 entries" in refused(
+    assert "discussion.input_files.directory: the directory has more than 20,000 entries" in refusal(
         {"directory": "many"}
     )
 
@@ -199,8 +199,8 @@ def test_what_a_folder_has_beside_files_that_can_be_sent_is_left_out_and_told(ai
     assert all(name not in sent for name in ("password", "this is .hidden", "this is deep/.git"))
 
 
-def test_files_that_are_too_much_together_are_told_before_they_are_sent(refused: Check, folder: Path) -> None:
+def test_files_that_are_too_much_together_are_told_before_they_are_sent(refusal: Check, folder: Path) -> None:
     for number in range(11):
         (folder / f"{number}.txt").write_text("x" * (2_000_000))
-    said = refused([f"{number}.txt" for number in range(11)])
+    said = refusal([f"{number}.txt" for number in range(11)])
     assert "discussion.input_files: 11 files have 21 MiB as they would be sent; 20 are the most" in said

@@ -63,7 +63,7 @@ def long_video(folder: Path) -> Any:
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process is read from /proc")
 @pytest.mark.parametrize("make", [large_pdf, many_pictures, pytest.param(long_video, marks=needs_ffmpeg)])
 def test_large_files_take_little_memory_and_are_bounded_on_the_wire(make: Callable[[Path], Any], here: Path) -> None:
-    without, with_files = _measured([]), _measured(make(here))
+    without, with_files = _measure([]), _measure(make(here))
 
     print(make.__name__, {name: with_files[name] for name in with_files}, "without", without["own"])
     assert with_files["own"] - without["own"] < MOST
@@ -73,7 +73,7 @@ def test_large_files_take_little_memory_and_are_bounded_on_the_wire(make: Callab
     assert max(later) <= first + 10_000, "and what was said"
 
 
-def _measured(files: Any) -> Any:
+def _measure(files: Any) -> Any:
     made = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(files)], capture_output=True, text=True, check=True
     )

@@ -18,7 +18,7 @@ from ai_battle.testing import FakeProviders, ScriptedClient, call, fault
 
 from ..cli.conftest import Run
 from ..pixels import png
-from ..scenarios.bodies import Received, received
+from ..scenarios.bodies import Received, received_requests
 from .material import needs_ffmpeg, pdf, picture, talk, video
 
 
@@ -26,7 +26,7 @@ async def requests(fakes: FakeProviders, source: dict[str, Any], wire: str = "op
     """All requests that an API received, in order."""
     result = await ConversationManager.from_config(source).run_discussion()
     assert result.status == "done"
-    return received(fakes, wire)
+    return received_requests(fakes, wire)
 
 
 def pictures(request: Received) -> int:
@@ -98,7 +98,7 @@ async def test_a_turn_that_brought_no_answer_has_shown_nothing(fakes: FakeProvid
     source = talk(["long.txt"], "gpt-4o", "gpt-4o", turns=2)
     await ConversationManager.from_config(source).run_discussion()
 
-    counts = [words(request).count("All work and no play.") for request in received(fakes, "openai")]
+    counts = [words(request).count("All work and no play.") for request in received_requests(fakes, "openai")]
     assert counts == [6_000, 6_000, 0, 6_000]
 
 
@@ -129,7 +129,7 @@ async def test_a_model_without_vision_reads_a_description_that_is_made_once(fake
     manager = ConversationManager.from_config(with_one_who_is_blind(["chart.jpg"], turns=2))
     result = await manager.run_discussion(log := EventLog())
 
-    blind, seeing = received(fakes, "ollama"), received(fakes, "openai")
+    blind, seeing = received_requests(fakes, "ollama"), received_requests(fakes, "openai")
     assert [pictures(request) for request in blind] == [0, 0]
     for request in blind:
         assert "[chart.jpg: JPEG, 64x48. You can't see it; this describes it:]\nFour bars, the third is the" in words(
@@ -155,12 +155,12 @@ async def test_a_run_that_is_resumed_does_not_ask_for_a_description_again(fakes:
     lines = journal.read_bytes().splitlines(keepends=True)
     described = next(number for number, line in enumerate(lines) if b'"type":"file_described"' in line)
     journal.write_bytes(b"".join(lines[: described + 1]))
-    asked_before = len(received(fakes, "openai"))
+    asked_before = len(received_requests(fakes, "openai"))
 
     await manager.resume(whole.run_dir)
 
-    assert len(received(fakes, "openai")) == asked_before
-    assert "Four bars." in words(received(fakes, "ollama")[-1])
+    assert len(received_requests(fakes, "openai")) == asked_before
+    assert "Four bars." in words(received_requests(fakes, "ollama")[-1])
 
 
 async def test_a_model_that_takes_no_part_can_describe(fakes: FakeProviders, here: Path) -> None:
@@ -172,7 +172,7 @@ async def test_a_model_that_takes_no_part_can_describe(fakes: FakeProviders, her
     asked = await requests(fakes, source, "ollama")
 
     assert all("Three lines, all of them rising." in words(request) for request in asked)
-    assert [pictures(request) for request in received(fakes, "gemini")] == [1]
+    assert [pictures(request) for request in received_requests(fakes, "gemini")] == [1]
 
 
 async def test_without_anybody_who_sees_a_model_is_told_so_and_the_user_too(fakes: FakeProviders, here: Path) -> None:
@@ -187,7 +187,7 @@ async def test_without_anybody_who_sees_a_model_is_told_so_and_the_user_too(fake
         "Ann, Bob can't see the pictures, and are told so; 'describe_with: MODEL' (--describe-with MODEL) "
         "has them described."
     )
-    assert "chart.jpg:\n(a picture, which you can't see)" in words(received(fakes, "ollama")[0])
+    assert "chart.jpg:\n(a picture, which you can't see)" in words(received_requests(fakes, "ollama")[0])
 
 
 async def test_a_description_that_fails_is_told_and_not_asked_for_again(fakes: FakeProviders, here: Path) -> None:
@@ -201,9 +201,10 @@ async def test_a_description_that_fails_is_told_and_not_asked_for_again(fakes: F
         "chart.jpg could not be described to Bob" in each.message for each in log.events if isinstance(each, Warned)
     )
     assert all(
-        "You can't see it; nobody could describe it.]" in words(request) for request in received(fakes, "ollama")
+        "You can't see it; nobody could describe it.]" in words(request)
+        for request in received_requests(fakes, "ollama")
     )
-    assert len(received(fakes, "openai")) == 3
+    assert len(received_requests(fakes, "openai")) == 3
 
 
 @needs_ffmpeg
@@ -215,7 +216,7 @@ async def test_a_video_is_described_once_from_all_its_pictures(fakes: FakeProvid
 
     assert "A test pattern counts up." in words(asked[0])
     assert "clip.mp4 at" not in words(asked[0])
-    assert [pictures(request) for request in received(fakes, "openai")] == [3, 3]
+    assert [pictures(request) for request in received_requests(fakes, "openai")] == [3, 3]
 
 
 @pytest.mark.parametrize(
@@ -286,10 +287,10 @@ async def test_pictures_of_one_name_have_a_description_each(
         (here / name / "photo.png").write_bytes(data)
         lines = iter(["/attach photo.png", "Look."])
 
-        async def typed(prompt: str, lines: Iterator[str] = lines) -> str:
+        async def type_line(prompt: str, lines: Iterator[str] = lines) -> str:
             return next(lines)
 
-        people.append(Participant(name, PersonClient(name, typed, (), here / name), role="user"))
+        people.append(Participant(name, PersonClient(name, type_line, (), here / name), role="user"))
     blind = {name: ScriptedClient("Hm.", loop=True) for name in ("Eve", "Fay")}
     people += [Participant(name, client, reads=frozenset()) for name, client in blind.items()]
     describer = Participant("", ScriptedClient("This is a cat.", "This is a dog."))
@@ -327,7 +328,7 @@ async def test_each_step_of_a_turn_with_tools_has_the_files_and_begins_like_the_
     assert counts == [6_000, 6_000, 6_000, 6_000, 0, 0]
     for earlier, then in pairwise(first_turn):
         begins = len(earlier.body["messages"])
-        assert uncached(then.body["messages"][:begins]) == uncached(earlier.body["messages"])
+        assert without_cache_marks(then.body["messages"][:begins]) == without_cache_marks(earlier.body["messages"])
     if wire == "anthropic":
         assert ["cache_control" in json.dumps(request.body["messages"][-1]) for request in first_turn] == [
             False,
@@ -337,8 +338,8 @@ async def test_each_step_of_a_turn_with_tools_has_the_files_and_begins_like_the_
     assert "[long.txt: text, 1 line. You were shown it before" in json.dumps(second_of_same.body["messages"])
 
 
-def uncached(value: Any) -> Any:
+def without_cache_marks(value: Any) -> Any:
     """The same without the marks that say how far a cache is to reach."""
     if isinstance(value, dict):
-        return {key: uncached(each) for key, each in value.items() if key != "cache_control"}
-    return [uncached(each) for each in value] if isinstance(value, list) else value
+        return {key: without_cache_marks(each) for key, each in value.items() if key != "cache_control"}
+    return [without_cache_marks(each) for each in value] if isinstance(value, list) else value

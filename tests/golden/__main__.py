@@ -5,9 +5,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from .scenes import SCENES
-from .world import recorded
+from .world import record
 
 for name in sys.argv[1:] or SCENES:
     with TemporaryDirectory() as place:
-        (Path(__file__).parent / "recorded" / f"{name}.txt").write_text(recorded(SCENES[name], Path(place)))
+        (Path(__file__).parent / "recorded" / f"{name}.txt").write_text(record(SCENES[name], Path(place)))
         print(name, flush=True)

@@ -93,7 +93,7 @@ def parallel(world: World) -> None:
     world.discuss(models=models, execution={"parallel": True})
 
 
-def moderated(world: World) -> None:
+def moderation(world: World) -> None:
     """A moderator opens, chooses who speaks, and closes."""
     world.fakes.gemini.says("Welcome.", "Bob", "Ann", "Bob", "Ann", "Thank you.")
     models = {
@@ -120,7 +120,7 @@ def limits(world: World) -> None:
     world.discuss(turns=20, limits={"cost_usd": 0.01})
 
 
-def killed(world: World) -> None:
+def kill(world: World) -> None:
     """A run that is killed in its third turn goes on where it was."""
     world.fakes.openai.says("Peas.", fault("stall_before_headers"), "Beans.")
     models = {"Ann": {"type": "gpt-4o"}, "Bob": {"type": "anthropic/claude-sonnet-4-5"}}
@@ -134,18 +134,18 @@ def killed(world: World) -> None:
     world.export()
 
 
-def _paired(world: World, **pair: Any) -> None:
+def _discuss_in_pair(world: World, **pair: Any) -> None:
     """A small model on this machine is asked for a sum, and is wrong at first."""
     models = {"Asker": {**TALK, "role": "human"}, "Small": {**SMALL, "role": "assistant"}}
     pairs = [{"primary": "Small", **({} if "peers" in pair or "judge" in pair else {"secondary": LARGE}), **pair}]
     world.discuss(mode="human-ai", goal=SUM, turns=1, models=models, collaboration={"pairs": pairs})
 
 
-def _helped(strategy: str, *small: Any, large: tuple[Any, ...] = (), **pair: Any) -> Scene:
+def _help_scene(strategy: str, *small: Any, large: tuple[Any, ...] = (), **pair: Any) -> Scene:
     def scene(world: World) -> None:
         world.fakes.ollama.says(*small)
         world.fakes.openai.says(*large)
-        _paired(world, strategy=strategy, **pair)
+        _discuss_in_pair(world, strategy=strategy, **pair)
 
     scene.__doc__ = f"The strategy {strategy}, where the small model is wrong or unsure."
     return scene
@@ -156,7 +156,7 @@ def deliberation(world: World) -> None:
     world.fakes.ollama.always(member(WRONG, (RIGHT, UNSURE, WRONG)))
     world.fakes.openai.always(member(RIGHT, (RIGHT, UNSURE, WRONG)))
     world.fakes.gemini.always(member(UNSURE, (RIGHT, UNSURE, WRONG)))
-    _paired(world, strategy="deliberation", peers=[LARGE, "gemini-2.5-pro"])
+    _discuss_in_pair(world, strategy="deliberation", peers=[LARGE, "gemini-2.5-pro"])
 
 
 def boost(world: World) -> None:
@@ -225,18 +225,18 @@ ASKED: tuple[tuple[str, dict[str, Any]], ...] = (
 SCENES: dict[str, Scene] = {
     "tools-native": tools_native, "tools-denied": tools_denied, "tools-in-text": tools_in_text, "thoughts": thoughts,
     "faults": faults, "failed-turn": failed_turn, "outcome": outcome, "no-meta": no_meta, "human-ai": human_ai,
-    "parallel": parallel, "moderated": moderated, "person": person, "little-context": little_context, "limits": limits,
-    "killed": killed, "boost": boost, "advisor": advisor, "benchmark": benchmark, "server": server,
-    "rescue": _helped("rescue", UNSURE, RIGHT, large=("Count the beds.",)),
-    "critique": _helped("critique", WRONG, RIGHT, large=("7 * 24 is not 158.",)),
-    "draft-verify": _helped("draft_verify", WRONG, RIGHT, large=("7 * 24 is 168.",)),
-    "takeover": _helped("takeover", WRONG, large=(RIGHT,), max_retries=1),
-    "handover": _helped("handover", WRONG, large=(RIGHT,)),
-    "ladder": _helped("ladder", WRONG, large=(RIGHT,), max_retries=1),
-    "cascade": _helped("cascade", WRONG, large=(RIGHT,), max_retries=1),
-    "minion": _helped("minion", RIGHT, large=("What is 7 * 24?", RIGHT)),
-    "peer": _helped("peer", WRONG, large=(RIGHT,), peers=[LARGE]),
-    "council": _helped("council", WRONG, large=(RIGHT, RIGHT), peers=[LARGE, "openai/gpt-4o-mini"]),
-    "vote": _helped("vote", WRONG, RIGHT, RIGHT, samples=3),
+    "parallel": parallel, "moderated": moderation, "person": person, "little-context": little_context, "limits": limits,
+    "killed": kill, "boost": boost, "advisor": advisor, "benchmark": benchmark, "server": server,
+    "rescue": _help_scene("rescue", UNSURE, RIGHT, large=("Count the beds.",)),
+    "critique": _help_scene("critique", WRONG, RIGHT, large=("7 * 24 is not 158.",)),
+    "draft-verify": _help_scene("draft_verify", WRONG, RIGHT, large=("7 * 24 is 168.",)),
+    "takeover": _help_scene("takeover", WRONG, large=(RIGHT,), max_retries=1),
+    "handover": _help_scene("handover", WRONG, large=(RIGHT,)),
+    "ladder": _help_scene("ladder", WRONG, large=(RIGHT,), max_retries=1),
+    "cascade": _help_scene("cascade", WRONG, large=(RIGHT,), max_retries=1),
+    "minion": _help_scene("minion", RIGHT, large=("What is 7 * 24?", RIGHT)),
+    "peer": _help_scene("peer", WRONG, large=(RIGHT,), peers=[LARGE]),
+    "council": _help_scene("council", WRONG, large=(RIGHT, RIGHT), peers=[LARGE, "openai/gpt-4o-mini"]),
+    "vote": _help_scene("vote", WRONG, RIGHT, RIGHT, samples=3),
     "deliberation": deliberation,
 }  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 from ai_battle.assembly import strategies
 
 from .scenes import SCENES
-from .world import recorded
+from .world import record
 
 RECORDED = Path(__file__).parent / "recorded"
 
@@ -15,7 +15,7 @@ RECORDED = Path(__file__).parent / "recorded"
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 def test_a_run_leaves_what_is_recorded(name: str, tmp_path: Path) -> None:
-    assert recorded(SCENES[name], tmp_path) == (RECORDED / f"{name}.txt").read_text()
+    assert record(SCENES[name], tmp_path) == (RECORDED / f"{name}.txt").read_text()
 
 
 def test_each_strategy_has_a_record() -> None:

@@ -74,9 +74,11 @@ class World:
         self.seen.append(f"=== {title}\n{text}\n")
 
     def record(self) -> str:
-        """What was shown, what was left in files, and what each provider received."""
+        """Returns what was shown, what was left in files, and what each provider received."""
         for path in sorted(self._files()):
-            self.note(str(path.relative_to(self.place)), _untimed(path) if path.suffix == ".csv" else path.read_text())
+            self.note(
+                str(path.relative_to(self.place)), _without_times(path) if path.suffix == ".csv" else path.read_text()
+            )
         for provider in (self.fakes.openai, self.fakes.anthropic, self.fakes.ollama, self.fakes.gemini):
             for request in provider.questions:
                 self.note(f"{provider.name} {request.path}", json.dumps(request.body, ensure_ascii=False, indent=1))
@@ -98,14 +100,14 @@ def _without_chance(text: str) -> str:
     return text
 
 
-def _untimed(path: Path) -> str:
+def _without_times(path: Path) -> str:
     """A table without the columns that say how long something took."""
     head, *rows = csv.reader(path.read_text().splitlines())
     kept = [at for at, name in enumerate(head) if "seconds" not in name]
     return "".join(",".join(row[at] for at in kept) + "\n" for row in (head, *rows))
 
 
-def recorded(scene: Scene, place: Path) -> str:
+def record(scene: Scene, place: Path) -> str:
     with FakeProviders.in_thread() as fakes:
         world = World(fakes, place)
         scene(world)

@@ -29,7 +29,7 @@ from . import (
     _writing,
 )
 from ._advising import advising
-from ._comparing import HEADER, Cost, Work, compared, in_turn, milliseconds, of_times, of_wall
+from ._comparing import HEADER, Cost, Work, compare, in_turn, milliseconds, of_times, of_wall
 from ._counting import redis_counts
 from ._lessons import lessons
 from ._paging import opening_page, watching_page
@@ -56,40 +56,40 @@ def turns() -> None:
         with server(words=60, chunks=chunks) as url:
             for number in (20, 200):
                 ours, bare = _cpu(url, number)
-                compared(f"cpu, {number} turns, {way}", ours, bare)
+                compare(f"cpu, {number} turns, {way}", ours, bare)
 
 
-def unwatched() -> None:
+def turns_without_listeners() -> None:
     """CPU of whole discussions that nobody listens to, against the loop that asks for whole answers."""
     with server(words=60, chunks=60) as url:
         for number in (20, 200):
-            ours = milliseconds(partial(_ours.unwatched, url, number), time.process_time)
+            ours = milliseconds(partial(_ours.run_without_listener, url, number), time.process_time)
             bare = milliseconds(partial(_bare.discussions, url, number, streamed=False), time.process_time)
-            compared(f"cpu, {number} turns, nobody listens", ours, bare)
+            compare(f"cpu, {number} turns, nobody listens", ours, bare)
 
 
 def burst() -> None:
     """Wall time to the first text of an answer of 400 tokens that comes in one burst."""
     with server(words=400, chunks=400) as url:
         ours, bare = (of_times(partial(talk, url, 20), _first) for talk in BOTH)
-        compared("wall to the first text of a burst of 400", ours, bare)
+        compare("wall to the first text of a burst of 400", ours, bare)
 
 
 def growth() -> None:
     """CPU of single turns: how much more one takes after 350 turns than at the beginning."""
     with server(words=60, chunks=12) as url:
-        ours, bare = (of_times(partial(talk, url, 400), _gained) for talk in BOTH)
-        compared("cpu that a turn gains in 350 turns", ours, bare)
-        single = of_times(partial(_ours.single_turns, url, 400), _gained)
-        compared("the same of run_conversation_turn", single, bare)
+        ours, bare = (of_times(partial(talk, url, 400), _growth) for talk in BOTH)
+        compare("cpu that a turn gains in 350 turns", ours, bare)
+        single = of_times(partial(_ours.single_turns, url, 400), _growth)
+        compare("the same of run_conversation_turn", single, bare)
 
 
-def helped() -> None:
+def turns_with_help() -> None:
     """CPU of a turn of a helped discussion of 2,000, at its beginning and at its end, whoever listens."""
     with server(words=60, chunks=12) as over_http:
         for way, url in (("scripts", ""), ("HTTP", over_http)):
             for name, listens in (("an event per word", True), ("whole answers", False)):
-                late, early = _late_and_early(partial(_helped.helped, url, 2_000, listens=listens))
+                late, early = _late_and_early(partial(_helped.run_with_help, url, 2_000, listens=listens))
                 in_turn(f"cpu, turn 2,000 to turn 20, {way}, {name}", late, early, rounds=3)
 
 
@@ -98,14 +98,14 @@ def at_once() -> None:
     for way, chunks in STREAMS.items():
         with server(words=60, chunks=chunks, delay=0.02) as url:
             ours, bare = (milliseconds(partial(talk, url, 10, 200), time.perf_counter) for talk in BOTH)
-            compared(f"wall, 200 at once, {way}", ours, bare, rounds=3)
+            compare(f"wall, 200 at once, {way}", ours, bare, rounds=3)
 
 
 def stream() -> None:
     """CPU of long streamed answers: 4,000 chunks a turn."""
     with server(words=4_000, chunks=4_000) as url:
         ours, bare = _cpu(url, 10)
-        compared("cpu, 40,000 streamed chunks", ours, bare)
+        compare("cpu, 40,000 streamed chunks", ours, bare)
 
 
 def first_token() -> None:
@@ -113,43 +113,41 @@ def first_token() -> None:
     for model, delay in (("a model of 20 ms", 0.02), ("a model of no time", 0.0)):
         with server(words=60, chunks=12, delay=delay) as url:
             ours, bare = (of_times(partial(talk, url, 50), _first) for talk in BOTH)
-            compared(f"wall to the first text, {model}", ours, bare)
+            compare(f"wall to the first text, {model}", ours, bare)
 
 
 def imports() -> None:
     """CPU of a new Python, beyond that of an empty one, against the libraries that it stands on."""
     for name, arguments in STARTS.items():
         ours, bare = partial(_starting.milliseconds, *arguments), partial(_starting.milliseconds, "-c", LIBRARIES)
-        compared(f"cpu, {name}", ours, bare, rounds=15)
+        compare(f"cpu, {name}", ours, bare, rounds=15)
 
 
 def starts() -> None:
     """CPU of a whole live run of two turns, against a Python that imports the libraries which it stands on."""
     with _starting.live_run() as ours:
-        compared(
-            "cpu, a live run of two turns", ours, partial(_starting.whole, "-c", f"{LIBRARIES}, aiohttp"), rounds=9
-        )
+        compare("cpu, a live run of two turns", ours, partial(_starting.whole, "-c", f"{LIBRARIES}, aiohttp"), rounds=9)
 
 
 def first_words() -> None:
     """Wall time from typing `ai-battle talk` to the first answer, against an import of the libraries it stands on."""
     with _starting.first_text() as ours:
         libraries = partial(_starting.whole_wall, "-c", f"{LIBRARIES}, aiohttp")
-        compared("wall, the first answer of a talk", ours, libraries, rounds=9)
+        compare("wall, the first answer of a talk", ours, libraries, rounds=9)
 
 
 def memory() -> None:
     """A discussion of 10,000 turns with a context budget, without a network."""
-    for turn, size in _memory.held(10_000, (1_000, 10_000)).items():
+    for turn, size in _memory.memory_held(10_000, (1_000, 10_000)).items():
         print(f"{f'memory after {turn:,} turns':44} {size:8.2f} MiB", flush=True)
 
 
 def tools() -> None:
     """Wall time of one call of a trivial tool, and of eight at once, against calling its function."""
     for name, number in ((name, number) for name in _dispatching.TOOLS for number in (1, 8)):
-        compared(
+        compare(
             f"CPU, calls of {name} at once: {number}",
-            partial(_dispatching.dispatched, name, number),
+            partial(_dispatching.dispatch, name, number),
             partial(_dispatching.direct, name, number),
         )
 
@@ -160,14 +158,14 @@ def tool_rounds() -> None:
         ours, bare = (
             milliseconds(partial(work, url, 20), time.process_time) for work in (_tool_rounds.ours, _tool_rounds.bare)
         )
-        compared("cpu, 20 turns, eight tools at once in each", ours, bare)
+        compare("cpu, 20 turns, eight tools at once in each", ours, bare)
 
 
 def calls() -> None:
     """Functions of Python that a turn calls, and a run beside its turns, which no load changes."""
     unstreamed = partial(_bare.discussions, streamed=False)
     for name, chunks, tools_called, ours, bare in (
-        ("nobody listens", 60, 0, _ours.unwatched, unstreamed),
+        ("nobody listens", 60, 0, _ours.run_without_listener, unstreamed),
         ("an event per word", 60, 0, *BOTH),
         ("eight tools at once", 12, 8, _tool_rounds.ours, _tool_rounds.bare),
     ):
@@ -190,7 +188,7 @@ def dialects() -> None:
 def sandbox() -> None:
     """Wall time of `print(1)` behind each fence, against a plain process."""
     for name, fence in _sandboxed.fences().items():
-        compared(f"wall, print(1) behind {name}", partial(_sandboxed.fenced, fence), _sandboxed.plain, rounds=30)
+        compare(f"wall, print(1) behind {name}", partial(_sandboxed.run_fenced, fence), _sandboxed.plain, rounds=30)
 
 
 def benchmarks() -> None:
@@ -198,10 +196,10 @@ def benchmarks() -> None:
     works = (_benchmarking.suite, _benchmarking.bare)
     with server(words=60, chunks=12, delay=0.02) as url:
         ours, bare = (of_wall(partial(work, url, 4_000), time.process_time) for work in works)
-        compared("cpu, 4,000 samples", ours, bare, rounds=3)
+        compare("cpu, 4,000 samples", ours, bare, rounds=3)
         ours, bare = (of_wall(partial(work, url, 10_000)) for work in works)
         in_turn("wall, 10,000 samples", ours, bare, rounds=2)
-        for number, size in _benchmarking.held(url, 5_000).items():
+        for number, size in _benchmarking.memory_held(url, 5_000).items():
             print(f"{f'memory after {number:,} samples':44} {size:8.2f} MiB", flush=True)
 
 
@@ -209,17 +207,17 @@ def writing() -> None:
     """CPU of streams written for clients and of a long request read, against a dict and `json` for each."""
     for wire in _writing.WIRES:
         name = wire.__name__.rpartition(".")[2]
-        compared(f"cpu, {_writing.CHUNKS:,} chunks written, {name}", _writing.written(wire), _writing.dumped)
-    compared("cpu, requests of 110 kB read and sent on", _writing.translated, _writing.parsed)
+        compare(f"cpu, {_writing.CHUNKS:,} chunks written, {name}", _writing.stream_writer(wire), _writing.dump_stream)
+    compare("cpu, requests of 110 kB read and sent on", _writing.translate_requests, _writing.parse_requests)
 
 
 def detecting() -> None:
     """CPU of judging an answer of 2,000 characters, against adding up 100,000 numbers; and hostile ones of 1 MB."""
     for name in _detecting.ORDINARY:
-        compared(f"cpu, judging {name}", partial(_detecting.ordinary, name), _detecting.counted)
+        compare(f"cpu, judging {name}", partial(_detecting.ordinary, name), _detecting.add_up)
     for name in _detecting.HOSTILE:
         large, small = (partial(_detecting.hostile, name, size) for size in (1_000_000, 50_000))
-        compared(f"cpu, judging {name}, 1 MB to 50 kB", large, small, rounds=3)
+        compare(f"cpu, judging {name}, 1 MB to 50 kB", large, small, rounds=3)
 
 
 def signals() -> None:
@@ -231,7 +229,7 @@ def signals() -> None:
 def sweeps() -> None:
     """Wall time of a grid of 48 settings over 200 recorded answers, assessed before, against reading their file."""
     ours, reading = map(of_wall, _sweeping.works(Path.cwd()))
-    compared("wall, 48 settings by 200 answers", ours, reading)
+    compare("wall, 48 settings by 200 answers", ours, reading)
 
 
 BOTH = (_ours.discussions, _bare.discussions)
@@ -239,10 +237,10 @@ BENCHMARKS = {
     work.__name__: work
     for work in (
         turns,
-        unwatched,
+        turns_without_listeners,
         burst,
         growth,
-        helped,
+        turns_with_help,
         at_once,
         stream,
         first_token,
@@ -276,7 +274,7 @@ def _cpu(url: str, number: int) -> Iterator[Cost]:
     return (milliseconds(partial(talk, url, number), time.process_time) for talk in BOTH)
 
 
-def _gained(times: Times) -> float:
+def _growth(times: Times) -> float:
     return median(times.cpu[-50:]) - median(times.cpu[:50])
 
 

@@ -57,16 +57,16 @@ def milliseconds(part: Callable[[int], Part], results: int, talks: int) -> list[
     """CPU of each request, which are of so many talks: with one of each, nothing in them was read before."""
     pair = advisor.create(Says(part), Says(answer), stuck_detector=StuckDetector(), helping=Helping())
 
-    async def taken(number: int) -> float:
+    async def time_request(number: int) -> float:
         request = conversation(results, number % talks)
         before = time.thread_time()
         await pair.complete(request)
         return 1e3 * (time.thread_time() - before)
 
-    async def all_taken() -> list[float]:
-        return [await taken(number) for number in range(TIMES)]
+    async def time_requests() -> list[float]:
+        return [await time_request(number) for number in range(TIMES)]
 
-    return asyncio.run(all_taken())[3:]
+    return asyncio.run(time_requests())[3:]
 
 
 def advising() -> None:

@@ -21,10 +21,10 @@ ANSWER = "word0"
 
 def bare(url: str, samples: int) -> None:
     """As one would write it in a minute: so many loops, one client each."""
-    asyncio.run(_asked(url, samples))
+    asyncio.run(_ask(url, samples))
 
 
-async def _asked(url: str, samples: int) -> None:
+async def _ask(url: str, samples: int) -> None:
     numbers = iter(range(samples))
 
     async def loop() -> None:
@@ -39,7 +39,7 @@ async def _asked(url: str, samples: int) -> None:
 def suite(url: str, samples: int, sizes: dict[int, float] | None = None) -> None:
     """From the files to the results on the disk; `sizes` gets MiB of Python's memory by finished samples."""
     with tempfile.TemporaryDirectory() as folder:
-        loaded = load(_written(url, samples, Path(folder)), base=Path(folder))
+        loaded = load(_write_suite(url, samples, Path(folder)), base=Path(folder))
         store = begin(loaded, Path(folder) / "out")
         try:
             ended = run(loaded, store, RunOptions(hear=_weigh(sizes) if sizes is not None else lambda progress: None))
@@ -48,7 +48,7 @@ def suite(url: str, samples: int, sizes: dict[int, float] | None = None) -> None
             store.close()
 
 
-def held(url: str, samples: int) -> dict[int, float]:
+def memory_held(url: str, samples: int) -> dict[int, float]:
     sizes: dict[int, float] = {}
     tracemalloc.start()
     try:
@@ -67,7 +67,7 @@ def _weigh(sizes: dict[int, float]) -> Any:
     return hear
 
 
-def _written(url: str, samples: int, folder: Path) -> dict[str, Any]:
+def _write_suite(url: str, samples: int, folder: Path) -> dict[str, Any]:
     with (folder / "tasks.jsonl").open("w", encoding="utf-8") as file:
         file.writelines(_rows(samples))
     return {

@@ -15,7 +15,7 @@ Work = Callable[[], Coroutine[Any, Any, list[Times]]]
 HEADER = f"{'':44} {'ours':>12} {'bare':>12}   ratio"
 
 
-def compared(name: str, ours: Cost, bare: Cost, rounds: int = 5) -> float:
+def compare(name: str, ours: Cost, bare: Cost, rounds: int = 5) -> float:
     """Prints and returns the median ratio; the first round of each warms up and does not count."""
     ours()
     bare()
@@ -32,7 +32,7 @@ def in_turn(name: str, ours: Cost, bare: Cost, rounds: int) -> float:
 
 
 def milliseconds(work: Work, clock: Callable[[], float]) -> Cost:
-    """What all of `work` costs, in an event loop of its own."""
+    """Returns what all of `work` costs, in an event loop of its own."""
 
     def cost() -> float:
         gc.collect()

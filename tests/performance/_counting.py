@@ -13,7 +13,7 @@ from ai_battle.server.shared import Amounts
 from ai_battle.testing import FakeProviders, reply
 
 from ..redis import redis_server
-from ..server.starting import started
+from ..server.starting import start_server
 
 FILE = """
 server:
@@ -37,7 +37,7 @@ def redis_counts() -> None:
 
 async def _by_requests(folder: Path, url: str) -> None:
     (file := folder / "server.yaml").write_text(FILE.format(url=url))
-    async with FakeProviders() as fakes, started(fakes, file, "--workers", "2") as server:
+    async with FakeProviders() as fakes, start_server(fakes, file, "--workers", "2") as server:
         fakes.openai.always(reply("Yes.", usage=Usage(10, 100), delay=0.05))
         await _ask(server.address, AT_ONCE)
         scripts, seconds = await _scripts(url), await _seconds(url)

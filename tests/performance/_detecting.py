@@ -56,7 +56,7 @@ def hostile(name: str, characters: int) -> float:
     return _milliseconds(piece * (characters // len(piece)), PROMPT, Context(), times=1)
 
 
-def counted() -> float:
+def add_up() -> float:
     """Milliseconds to add up a hundred thousand numbers: what the machine is worth now."""
     started = time.process_time()
     total = 0

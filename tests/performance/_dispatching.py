@@ -33,7 +33,7 @@ TOOLS: dict[str, Tool] = {"add": Adds(), "plus": plus}
 MANAGER = ToolManager(ToolRegistry(TOOLS.values()))
 
 
-def dispatched(name: str = "add", at_once: int = 1) -> float:
+def dispatch(name: str = "add", at_once: int = 1) -> float:
     """Milliseconds that so many calls take together."""
     calls = [ToolCall(name, {"a": number}) for number in range(at_once)]
     return _milliseconds(lambda: asyncio.gather(*map(MANAGER.run, calls)) if at_once > 1 else MANAGER.run(calls[0]))
@@ -48,11 +48,11 @@ def direct(name: str = "add", at_once: int = 1) -> float:
 def _milliseconds(work: Any) -> float:
     """Of so many rounds, the one that other work disturbed least."""
 
-    async def repeated() -> float:
+    async def repeat() -> float:
         gc.collect()
         started = time.process_time()
         for _ in range(TIMES):
             await work()
         return (time.process_time() - started) * 1e3 / TIMES
 
-    return min(asyncio.run(repeated()) for _ in range(ROUNDS))
+    return min(asyncio.run(repeat()) for _ in range(ROUNDS))

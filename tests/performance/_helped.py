@@ -19,7 +19,7 @@ class TurnListener(Listener):
     wants = WHOLE_ANSWER
 
 
-async def helped(url: str, turns: int, *, listens: bool) -> list[Times]:
+async def run_with_help(url: str, turns: int, *, listens: bool) -> list[Times]:
     """Over HTTP by the URL of a server; without one all are scripts, of which no window is known."""
     heard = Listener() if listens else TurnListener()
     await ConversationManager.from_config(_config(url, turns)).run_discussion(heard)

@@ -19,7 +19,7 @@ class Talker(ModelClient):
         return ModelResponse(assistant(f"{SAID} {id(request)}"), usage=Usage(1, 1, cost_usd=0.0), model="talker")
 
 
-def held(turns: int, at: tuple[int, ...]) -> dict[int, float]:
+def memory_held(turns: int, at: tuple[int, ...]) -> dict[int, float]:
     """MiB of Python's memory after those turns."""
     sizes: dict[int, float] = {}
 

@@ -37,7 +37,7 @@ class Listener:
             self.times.end()
 
 
-async def unwatched(url: str, turns: int) -> list[Times]:
+async def run_without_listener(url: str, turns: int) -> list[Times]:
     """The same with nobody listening."""
     await ConversationManager.from_config(config(url, turns)).run_discussion()
     return []

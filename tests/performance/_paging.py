@@ -9,7 +9,7 @@ from ai_battle.core.events import Event, ModelReplied, PromptGiven, RunFinished,
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.messages import assistant, user
 
-from ..reporting.runs import written
+from ..reporting.runs import write_run
 from ..ui.browser import Tab, browser_of, tab_of
 from ..ui.client import PageClient, page_of
 
@@ -52,7 +52,7 @@ def opening_page() -> None:
 
 
 async def _open() -> None:
-    await written(RUN, *_long_run())
+    await write_run(RUN, *_long_run())
     async with page_of(Path.cwd()) as client:
         times = [await _opening_times(client) for _ in range(ROUNDS)]
     for name, values in zip(("the first turns", f"all {TURNS} turns"), zip(*times, strict=True), strict=True):
@@ -80,7 +80,7 @@ def _long_run() -> list[Event]:
 
 
 def watching_page() -> None:
-    """How late words of ten runs at once come into two tabs that watch all of them."""
+    """Prints how late words of ten runs at once come into two tabs that watch all of them."""
     os.environ["XDG_STATE_HOME"] = str(Path.cwd())  # trusted code is remembered in this folder, not in that of its user
     for rate in (50, 200):
         asyncio.run(_watch(rate))

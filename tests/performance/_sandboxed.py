@@ -17,7 +17,7 @@ def fences() -> dict[str, Sandbox]:
     return {found.name: found for found in (chosen, Sandbox(Landlock()))}
 
 
-def fenced(sandbox: Sandbox) -> float:
+def run_fenced(sandbox: Sandbox) -> float:
     """Milliseconds."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as workspace:
         work = sandbox.run(Program("python", CODE), Path(workspace), SandboxLimits())

@@ -17,7 +17,7 @@ from typing import Any
 
 import aiohttp
 
-from ._comparing import compared
+from ._comparing import compare
 
 ROUTES = "server:\n  routes:\n" + "".join(
     f"    {name}-{words}: {{model: openai/words-{words}{more}}}\n"
@@ -49,7 +49,7 @@ class Work:
 
 
 def assistant(api: str) -> dict[str, Any]:
-    """What a coding assistant sends first: 110 kB, most of them tools and instructions."""
+    """Returns what a coding assistant sends first: 110 kB, most of them tools and instructions."""
     schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
     tools: list[dict[str, Any]] = [{"name": f"read_{n}", "description": "Reads a file. " * 230} for n in range(20)]
     instructions = "Be short, and read before you write. " * 300
@@ -132,7 +132,7 @@ class Running:
 
 
 @contextmanager
-def started(path: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
+def start_server(path: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
     """Until it listens; what it says goes to a file, and its bytecode is kept, as in production."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.NamedTemporaryFile() as said:
@@ -180,13 +180,13 @@ def ours(url: str, api: str = "/v1/messages", routes: str = "") -> Iterator[Runn
         file = Path(folder) / "served.yaml"
         file.write_text(routes or "server: {}")
         arguments = ("ai_battle", "serve", str(file), "--port", "0")
-        with started(api, *arguments, environment=environment) as server:
+        with start_server(api, *arguments, environment=environment) as server:
             yield server
 
 
 @contextmanager
 def passing(url: str) -> Iterator[Running]:
-    with started("/v1/chat/completions", "tests.performance._passing", f"{url}/chat/completions") as server:
+    with start_server("/v1/chat/completions", "tests.performance._passing", f"{url}/chat/completions") as server:
         yield server
 
 
@@ -196,7 +196,7 @@ def start(make: Callable[[str], AbstractContextManager[Running]], url: str) -> f
         return server.seconds * 1e3
 
 
-def added_by(server: Running, helped: Work, direct: Work, rounds: int = 12) -> list[float]:
+def added_times(server: Running, helped: Work, direct: Work, rounds: int = 12) -> list[float]:
     """Milliseconds that one request takes beyond the other, sorted.
 
     Each round asks the one, twice the other and the one again: a machine that changes its pace does so for both.
@@ -211,9 +211,9 @@ def serving() -> None:
         with both(api) as (server, bare):
             for kind, work in kinds(api).items():
                 name = f"cpu, {kind}, {api.rpartition('/')[2]}"
-                compared(name, partial(server.milliseconds, work), partial(bare.milliseconds, work))
+                compare(name, partial(server.milliseconds, work), partial(bare.milliseconds, work))
     with upstream() as url:
-        compared("wall, the server's start", partial(start, ours, url), partial(start, passing, url))
+        compare("wall, the server's start", partial(start, ours, url), partial(start, passing, url))
         with ours(url, routes=ROUTES) as server:
             strategies(server)
         with ours(url) as server:
@@ -224,15 +224,19 @@ def serving() -> None:
 def budgets() -> None:
     """CPU for a request of a key whose dollars, requests at once and requests a minute are counted over all workers."""
     limits = "budget_usd: 1000, concurrent: 500, per_minute: 1000000"
-    with upstream() as url, ours(url, routes=_keyed("")) as plain, ours(url, routes=_keyed(limits)) as counted:
+    with (
+        upstream() as url,
+        ours(url, routes=_config_with_key("")) as plain,
+        ours(url, routes=_config_with_key(limits)) as counted,
+    ):
         for kind, words in (("a plain request", 20), ("a stream of 20 chunks", 20)):
             work = Work.of(f"words-{words}", 600, stream="stream" in kind)
-            compared(
+            compare(
                 f"cpu, {kind}, its key counted", partial(counted.milliseconds, work), partial(plain.milliseconds, work)
             )
 
 
-def _keyed(limits: str) -> str:
+def _config_with_key(limits: str) -> str:
     routes = "routes: {openai/words-20: openai/words-20}"
     return (
         f"server: {{keys: [{{key: k, name: k, {limits}}}], {routes}}}\n"
@@ -258,7 +262,7 @@ def strategies(server: Running) -> None:
         for kind, (words, *streams) in ASKED.items():
             names = (f"{strategy}-{words}", f"direct-{words}")
             helped, direct = map(_asking, names, (1_200 // words,) * 2, streams)
-            _print_added(strategy, kind, added_by(server, helped, direct))
+            _print_added(strategy, kind, added_times(server, helped, direct))
 
 
 def _print_added(what: str, kind: str, taken: list[float]) -> None:
@@ -275,7 +279,7 @@ def advisors() -> None:
                 direct = _asking(f"direct-{words}", 1_200 // words, streamed)
                 helped = replace(direct, body=json.dumps({**json.loads(direct.body), "tools": [tool]}).encode())
                 _print_added(
-                    "a client's advisor", f"{kind}, {api.rpartition('/')[2]}", added_by(server, helped, direct)
+                    "a client's advisor", f"{kind}, {api.rpartition('/')[2]}", added_times(server, helped, direct)
                 )
 
 

@@ -17,7 +17,7 @@ def works(folder: Path) -> tuple[Callable[[], None], Callable[[], None]]:
     """The sweep of answers that were assessed before, and reading them."""
     path = _few(folder)
     items = recorded_pairs(create().read(path))
-    return lambda: _swept(items), lambda: _read(path)
+    return lambda: _sweep(items), lambda: _read(path)
 
 
 def _few(folder: Path) -> Path:
@@ -27,7 +27,7 @@ def _few(folder: Path) -> Path:
     return path
 
 
-def _swept(items: list[Replayed]) -> None:
+def _sweep(items: list[Replayed]) -> None:
     found = sweep(items, grid())
     assert (len(found), found[0].count) == (48, ITEMS)
 

@@ -19,7 +19,7 @@ WIRES: tuple[Any, ...] = (anthropic, openai, responses)
 WORDS = [TextDelta(f"wörd {number} \n") for number in range(97)]
 
 
-def written(wire: Any, chunks: int = CHUNKS) -> Callable[[], float]:
+def stream_writer(wire: Any, chunks: int = CHUNKS) -> Callable[[], float]:
     """Milliseconds of CPU for one stream of so many chunks."""
 
     def write() -> None:
@@ -32,7 +32,7 @@ def written(wire: Any, chunks: int = CHUNKS) -> Callable[[], float]:
     return lambda: _cpu(write)
 
 
-def dumped(chunks: int = CHUNKS) -> float:
+def dump_stream(chunks: int = CHUNKS) -> float:
     """The same with a dict and `json.dumps` for each chunk."""
 
     def write() -> None:
@@ -44,7 +44,7 @@ def dumped(chunks: int = CHUNKS) -> float:
     return _cpu(write)
 
 
-def translated() -> float:
+def translate_requests() -> float:
     """Requests of a coding assistant, 24 tools and 110 kB, from the client's bytes to those for an OpenAI upstream."""
 
     def translate() -> None:
@@ -54,7 +54,7 @@ def translated() -> float:
     return _cpu(translate)
 
 
-def parsed() -> float:
+def parse_requests() -> float:
     """The same bytes parsed and written again by `json`."""
 
     def parse() -> None:

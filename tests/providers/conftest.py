@@ -37,7 +37,7 @@ class Way:
         )
         return client
 
-    def assembled(self, **options: Any) -> ModelClient:
+    def assemble(self, **options: Any) -> ModelClient:
         """As users get it: with retries, metered."""
         return create_client(f"{self.wire}/{self.model}", transport=self.transport, **options)
 
@@ -49,5 +49,5 @@ def way(request: pytest.FixtureRequest, fakes: FakeProviders) -> Way:
 
 
 @pytest.fixture
-def asked() -> ModelRequest:
+def model_request() -> ModelRequest:
     return ModelRequest((user("What is the answer?"),))

@@ -48,7 +48,7 @@ class Scene:
         return self.row.attempts(self.streamed)
 
     @asynccontextmanager
-    async def met(self) -> AsyncIterator[tuple[ModelClient, FakeProvider, FakeProviders]]:
+    async def meet(self) -> AsyncIterator[tuple[ModelClient, FakeProvider, FakeProviders]]:
         """The assembled client, warmed up: what a library does at its first call is not on the clocks."""
         async with FakeProviders() as fakes:
             fake: FakeProvider = getattr(fakes, self.wire)
@@ -87,8 +87,8 @@ def all_text(log: EventLog) -> str:
 
 
 async def in_passing(scene: Scene) -> str:
-    """What is wrong with a call that meets the fault once; empty when nothing is."""
-    async with scene.met() as (client, fake, _):
+    """Returns what is wrong with a call that meets the fault once; empty when nothing is."""
+    async with scene.meet() as (client, fake, _):
         fake.says(scene.fault, WHOLE)
         try:
             response = await client.complete(ASKED, log := EventLog())
@@ -103,8 +103,8 @@ async def in_passing(scene: Scene) -> str:
 
 
 async def for_good(scene: Scene, *says: str) -> str:
-    """What is wrong with a call when the fault stays; the error has to hold all that it `says`."""
-    async with scene.met() as (client, fake, fakes):
+    """Returns what is wrong with a call when the fault stays; the error has to hold all that it `says`."""
+    async with scene.meet() as (client, fake, fakes):
         fake.always(scene.fault)
         log = EventLog()
         try:
@@ -119,7 +119,7 @@ async def for_good(scene: Scene, *says: str) -> str:
 
 
 def _wrong_with(error: ProviderError, scene: Scene, log: EventLog, asked: int) -> Iterator[str]:
-    """What is wrong with what was told of a fault that stayed while the provider was `asked` so often."""
+    """Yields what is wrong with what was told of a fault that stayed while the provider was `asked` so often."""
     failed = failures(log)
     booked = [event.usage for event in log.events if isinstance(event, ModelReplied)]
     if asked != scene.attempts:
@@ -146,7 +146,7 @@ def _wrong_in(error: ProviderError, scene: Scene, last: AttemptFailed) -> Iterat
 
 
 async def answer(scene: Scene) -> tuple[ModelResponse, EventLog]:
-    async with scene.met() as (client, fake, _):
+    async with scene.meet() as (client, fake, _):
         fake.says(scene.fault)
         response = await client.complete(ASKED, log := EventLog())
         assert (len(fake.questions), failures(log)) == (1 + scene.fault.name.startswith("redirect"), []), str(scene)
@@ -155,7 +155,7 @@ async def answer(scene: Scene) -> tuple[ModelResponse, EventLog]:
 
 
 async def wrong_answer(scene: Scene, short: str) -> str:
-    """What is wrong with a call whose answer is one after all; `short` is that answer in short."""
+    """Returns what is wrong with a call whose answer is one after all; `short` is that answer in short."""
     try:
         response, log = await answer(scene)
     except (ProviderError, AssertionError) as error:

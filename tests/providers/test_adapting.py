@@ -22,12 +22,12 @@ def with_options(request: ModelRequest, **options: Any) -> ModelRequest:
     return replace(request, options=options)
 
 
-async def test_the_call_is_made_again_without_what_was_refused(way: Way, asked: ModelRequest) -> None:
+async def test_the_call_is_made_again_without_what_was_refused(way: Way, model_request: ModelRequest) -> None:
     way.fake.says(fault("parameter_refused"), "Fine.")
-    client = way.assembled(**({"api_version": "2023-06-01"} if way.wire == "anthropic" else {}))
+    client = way.assemble(**({"api_version": "2023-06-01"} if way.wire == "anthropic" else {}))
     options: Mapping[str, Any] = {"reasoning": "high"} if way.wire == "ollama" else {"temperature": 0.3, "top_k": 9}
 
-    response = await client.complete(with_options(asked, **options), log := EventLog())
+    response = await client.complete(with_options(model_request, **options), log := EventLog())
 
     assert response.text == "Fine."
     (warned,) = [event for event in log.events if isinstance(event, Warned)]
@@ -37,9 +37,9 @@ async def test_the_call_is_made_again_without_what_was_refused(way: Way, asked: 
 
 
 async def test_it_is_remembered_by_the_next_client_and_said_once_by_each(
-    fakes: FakeProviders, asked: ModelRequest
+    fakes: FakeProviders, model_request: ModelRequest
 ) -> None:
-    request = with_options(asked, temperature=0.3, top_p=0.9)
+    request = with_options(model_request, temperature=0.3, top_p=0.9)
     fakes.openai.says(fault("parameter_refused"))
     first, second = (create_client("gpt-4o") for _ in range(2))
     log = EventLog()
@@ -53,11 +53,11 @@ async def test_it_is_remembered_by_the_next_client_and_said_once_by_each(
     assert RefusalMemory.load().refuses(f"{fakes.openai.url}/v1", "gpt-4o") == {"temperature"}
 
 
-async def test_what_names_no_option_is_told_as_it_is(way: Way, asked: ModelRequest) -> None:
+async def test_what_names_no_option_is_told_as_it_is(way: Way, model_request: ModelRequest) -> None:
     way.fake.says(fault("http_400"))
 
     with pytest.raises(ProviderError):
-        await way.assembled().complete(with_options(asked, temperature=0.3))
+        await way.assemble().complete(with_options(model_request, temperature=0.3))
 
     assert len(way.fake.questions) == 1
 
@@ -76,7 +76,7 @@ class Refusing(ModelClient):
         return ModelResponse(assistant("Fine."))
 
 
-async def left_out(asked: ModelRequest, error: ProviderError) -> str | None:
+async def omitted_option(asked: ModelRequest, error: ProviderError) -> str | None:
     """The option without which the call is made again."""
     options = dict.fromkeys(("temperature", "max_tokens", "top_k", "stop", "reasoning"), 1)
     inner = Refusing(error)
@@ -103,8 +103,8 @@ async def left_out(asked: ModelRequest, error: ProviderError) -> str | None:
     ],
 )
 async def test_an_option_is_known_under_the_names_of_all_apis(
-    asked: ModelRequest, message: str, option: str | None
+    model_request: ModelRequest, message: str, option: str | None
 ) -> None:
-    assert await left_out(asked, ProviderError(message, status=400)) == option
-    assert await left_out(asked, ProviderError(message, status=500)) is None
-    assert await left_out(asked, ContextTooLong(message, status=400)) is None
+    assert await omitted_option(model_request, ProviderError(message, status=400)) == option
+    assert await omitted_option(model_request, ProviderError(message, status=500)) is None
+    assert await omitted_option(model_request, ContextTooLong(message, status=400)) is None

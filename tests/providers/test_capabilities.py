@@ -10,7 +10,7 @@ from ai_battle.testing import FakeProviders
 CLOSED = {"base_url": "http://127.0.0.1:9"}
 
 
-def told(found: ModelCapabilities, name: str) -> tuple[object, str]:
+def statement_of(found: ModelCapabilities, name: str) -> tuple[object, str]:
     """A capability, and who says so."""
     return found.known[name].value, found.known[name].source
 
@@ -24,10 +24,10 @@ async def test_each_value_names_its_source() -> None:
         RefusalMemory.load().remember("there", name.model, "seed")
         found = await capabilities(name, {"images": False}, settings, endpoint="there")
 
-    assert told(found, "images") == (False, "file")
-    assert told(found, "reasoning") == (False, "learned")
-    assert told(found, "tools") == (True, "server")
-    assert told(found, "context_window") == (131_072, "server")
+    assert statement_of(found, "images") == (False, "file")
+    assert statement_of(found, "reasoning") == (False, "learned")
+    assert statement_of(found, "tools") == (True, "server")
+    assert statement_of(found, "context_window") == (131_072, "server")
     assert found.refused == {"reasoning", "seed"}
 
 
@@ -41,7 +41,7 @@ async def test_when_the_server_is_silent_the_table_counts_and_a_note_says_why() 
 
 async def test_the_window_of_a_vendors_model_is_known_without_asking() -> None:
     found = await capabilities(parse("gpt-4o"), settings={**CLOSED, "api_key": "k"})
-    assert told(found, "context_window") == (128_000, "genai-prices")
+    assert statement_of(found, "context_window") == (128_000, "genai-prices")
     assert found["reasoning"] is False
 
 

@@ -18,10 +18,10 @@ from .conftest import Way
 PIXEL = bytes.fromhex("89504e470d0a1a0a")
 
 
-async def test_an_answer_is_streamed_and_comes_with_its_usage(way: Way, asked: ModelRequest) -> None:
+async def test_an_answer_is_streamed_and_comes_with_its_usage(way: Way, model_request: ModelRequest) -> None:
     way.fake.says("Forty-two, of course.")
 
-    response = await way.client().complete(asked, log := EventLog())
+    response = await way.client().complete(model_request, log := EventLog())
 
     assert response.text == log.text == "Forty-two, of course."
     assert len(log.events) > 1
@@ -49,24 +49,24 @@ async def test_a_tool_call_comes_whole(way: Way) -> None:
     assert response.stop == "tool_calls"
 
 
-async def test_reasoning_is_heard_apart_from_the_answer(way: Way, asked: ModelRequest) -> None:
+async def test_reasoning_is_heard_apart_from_the_answer(way: Way, model_request: ModelRequest) -> None:
     way.fake.says(reply("Yes.", thinking="Hm, let me see."))
 
-    response = await way.client().complete(asked, log := EventLog())
+    response = await way.client().complete(model_request, log := EventLog())
 
     assert response.message.thinking == "Hm, let me see."
     assert "".join(e.text for e in log.events if isinstance(e, ThinkingDelta)) == "Hm, let me see."
     assert log.text == "Yes."
 
 
-async def test_an_answer_in_one_piece_is_understood_too(way: Way, asked: ModelRequest) -> None:
+async def test_an_answer_in_one_piece_is_understood_too(way: Way, model_request: ModelRequest) -> None:
     """Some servers do not stream, although they are asked to."""
     way.fake.streams = False
     way.fake.says(reply("Forty-two.", thinking="Hm."), call("add", a=1, b=2))
     client = way.client()
 
-    said = await client.complete(asked, log := EventLog())
-    called = await client.complete(asked)
+    said = await client.complete(model_request, log := EventLog())
+    called = await client.complete(model_request)
 
     assert (said.text, log.text, said.message.thinking) == ("Forty-two.", "Forty-two.", "Hm.")
     assert said.usage.output_tokens > 0
@@ -79,7 +79,7 @@ async def test_a_request_over_a_megabyte_is_sent(way: Way) -> None:
     assert (await way.client().complete(ModelRequest((picture,)))).text
 
 
-async def test_cancelling_closes_the_connection_at_once(way: Way, asked: ModelRequest) -> None:
+async def test_cancelling_closes_the_connection_at_once(way: Way, model_request: ModelRequest) -> None:
     way.fake.says(fault("stall_mid_stream"))
     client = way.client()
     heard = asyncio.Event()
@@ -87,7 +87,7 @@ async def test_cancelling_closes_the_connection_at_once(way: Way, asked: ModelRe
     async def emit(event: object) -> None:
         heard.set()
 
-    task = asyncio.create_task(client.complete(asked, emit))
+    task = asyncio.create_task(client.complete(model_request, emit))
     await heard.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -99,31 +99,35 @@ async def test_cancelling_closes_the_connection_at_once(way: Way, asked: ModelRe
     assert way.fake.questions[-1].disconnected
 
 
-async def test_a_listener_that_fails_is_not_taken_for_a_broken_connection(way: Way, asked: ModelRequest) -> None:
+async def test_a_listener_that_fails_is_not_taken_for_a_broken_connection(
+    way: Way, model_request: ModelRequest
+) -> None:
     async def emit(event: object) -> None:
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        await way.client().complete(asked, emit)
+        await way.client().complete(model_request, emit)
 
 
-async def test_an_answer_that_drips_is_ended_by_the_total_clock(way: Way, asked: ModelRequest) -> None:
+async def test_an_answer_that_drips_is_ended_by_the_total_clock(way: Way, model_request: ModelRequest) -> None:
     way.fake.says(fault("slow_drip", seconds=0.05))
 
     with pytest.raises(Unreachable, match="total clock"):
-        await ProviderCaller(way.client(), way.wire, retry=RetryPolicy(seconds=0.2)).complete(asked)
+        await ProviderCaller(way.client(), way.wire, retry=RetryPolicy(seconds=0.2)).complete(model_request)
 
 
 @pytest.mark.parametrize("transport", ["aiohttp", "sdk"])
-async def test_a_gzip_bomb_does_not_fill_the_memory(fakes: FakeProviders, asked: ModelRequest, transport: str) -> None:
+async def test_a_gzip_bomb_does_not_fill_the_memory(
+    fakes: FakeProviders, model_request: ModelRequest, transport: str
+) -> None:
     fakes.openai.always(fault("gzip_bomb"))
     client = openai.create("gpt-4o", transport=transport)
     with pytest.raises(BadReply):
-        await client.complete(asked)
+        await client.complete(model_request)
 
     tracemalloc.start()
     with pytest.raises(BadReply, match="16 MiB"):
-        await client.complete(asked)
+        await client.complete(model_request)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 

@@ -57,10 +57,10 @@ SCENES = {
 async def serving(scene: Lingering) -> AsyncIterator[str]:
     tasks: set[asyncio.Task[None]] = set()
 
-    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         tasks.add(asyncio.create_task(scene.answer(reader, writer)))
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0)
+    server = await asyncio.start_server(connect, "127.0.0.1", 0)
     yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     server.close()
     for task in tasks:
@@ -68,7 +68,7 @@ async def serving(scene: Lingering) -> AsyncIterator[str]:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def answered(name: str, transport: str) -> tuple[str, str, str, int]:
+async def ask(name: str, transport: str) -> tuple[str, str, str, int]:
     scene, _ = SCENES[name]
     async with serving(scene) as url:
         client = openai.create("m", "vllm", base_url=url, transport=transport)
@@ -79,7 +79,7 @@ async def answered(name: str, transport: str) -> tuple[str, str, str, int]:
 async def test_a_finished_answer_is_whole_soon_after() -> None:
     ways = list(product(SCENES, ("aiohttp", "sdk")))
     async with asyncio.timeout(20):
-        answers = await asyncio.gather(*starmap(answered, ways))
+        answers = await asyncio.gather(*starmap(ask, ways))
 
     assert dict(zip(ways, answers, strict=True)) == {
         (name, transport): ("Forty-two.", "Forty-two.", "end", SCENES[name][1]) for name, transport in ways
@@ -89,7 +89,7 @@ async def test_a_finished_answer_is_whole_soon_after() -> None:
 async def test_after_the_bill_nothing_is_awaited_but_the_end_for_a_moment() -> None:
     """Half a second rather than the two for which a bill is awaited."""
     async with asyncio.timeout(1.9):
-        assert (await answered("the bill", "aiohttp"))[0] == "Forty-two."
+        assert (await ask("the bill", "aiohttp"))[0] == "Forty-two."
 
 
 class InOnePiece(Lingering):

@@ -73,7 +73,7 @@ async def test_a_refusal_is_marked_and_not_asked_again() -> None:
 async def test_a_refused_parameter_is_left_out_with_one_warning() -> None:
     request = ModelRequest(ASKED.messages, options={"temperature": 0.5, "reasoning": "low"})
     for scene in of("parameter_refused"):
-        async with scene.met() as (client, fake, _):
+        async with scene.meet() as (client, fake, _):
             fake.says(fault("parameter_refused"), WHOLE)
             response = await client.complete(request, log := EventLog())
             again = await client.complete(request, second := EventLog())
@@ -86,7 +86,7 @@ async def test_a_refused_parameter_is_left_out_with_one_warning() -> None:
 
 
 async def test_redirects_in_a_circle_end() -> None:
-    async with of("redirect_same_origin")[0].met() as (client, fake, _):
+    async with of("redirect_same_origin")[0].meet() as (client, fake, _):
         fake.always(fault("redirect_same_origin"))
         with pytest.raises(Unreachable, match="redirects more than 3 times"):
             await client.complete(ASKED)

@@ -41,7 +41,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "recording.jsonl"
 
 
-async def recorded(path: Path, *said: tuple[ModelRequest, Entry]) -> ReplayClient:
+async def record(path: Path, *said: tuple[ModelRequest, Entry]) -> ReplayClient:
     recorder = Recorder(path)
     client: ModelClient = RecordingClient(ScriptedClient(*(entry for _, entry in said)), recorder, "scripted/ada")
     for request, _ in said:
@@ -73,7 +73,7 @@ async def test_an_answer_that_was_cut_short_is_cut_short_again(path: Path) -> No
     assert log.text.split() == ["one", "two", "three"]
 
 
-def written(path: Path) -> bytes:
+def bytes_of(path: Path) -> bytes:
     return path.read_bytes()
 
 
@@ -88,7 +88,7 @@ async def test_an_answer_comes_back_as_it_was_in_the_same_pieces(
     path: Path, request_: ModelRequest, entry: Entry
 ) -> None:
     expected = await ScriptedClient(entry).complete(request_, before := EventLog())
-    replay = await recorded(path, (request_, entry))
+    replay = await record(path, (request_, entry))
 
     assert await replay.complete(request_, now := EventLog()) == expected
     assert now.events == before.events[1:], "all but how far the script is"
@@ -96,19 +96,19 @@ async def test_an_answer_comes_back_as_it_was_in_the_same_pieces(
 
 async def test_it_depends_on_the_request_and_not_on_the_order(path: Path) -> None:
     requests = [ModelRequest((user(f"Question {n}"),)) for n in range(20)]
-    replay = await recorded(path, *((request, f"Answer {n}") for n, request in enumerate(requests)))
+    replay = await record(path, *((request, f"Answer {n}") for n, request in enumerate(requests)))
 
     answers = await asyncio.gather(*(replay.complete(request) for request in reversed(requests)))
     assert [answer.text for answer in answers] == [f"Answer {n}" for n in reversed(range(20))]
 
 
 async def test_a_question_that_was_asked_twice_has_its_answers_in_order(path: Path) -> None:
-    replay = await recorded(path, (HELLO, "first"), (HELLO, "second"))
+    replay = await record(path, (HELLO, "first"), (HELLO, "second"))
     assert [(await replay.complete(HELLO)).text for _ in range(3)] == ["first", "second", "second"]
 
 
 async def test_a_failure_is_played_as_well(path: Path) -> None:
-    replay = await recorded(path, (HELLO, {"say": "Half", "fail": "cut"}))
+    replay = await record(path, (HELLO, {"say": "Half", "fail": "cut"}))
 
     with pytest.raises(BadReply, match="cut off") as caught:
         await replay.complete(HELLO, log := EventLog())
@@ -141,7 +141,7 @@ async def test_of_a_retried_call_only_the_last_attempt_is_kept(path: Path) -> No
 async def test_a_request_that_was_never_recorded_is_told_what_differs(
     path: Path, asked: ModelRequest, difference: str
 ) -> None:
-    replay = await recorded(path, (HELLO, "Hello to you."))
+    replay = await record(path, (HELLO, "Hello to you."))
     message = f"{path} has no answer to this request: {difference}."
     with pytest.raises(ProviderError, match=re.escape(message)):
         await replay.complete(asked)
@@ -160,15 +160,15 @@ async def test_two_models_keep_their_own_answers(path: Path) -> None:
 
 async def test_a_long_conversation_is_written_once(path: Path) -> None:
     history = [user(f"message {n}: " + "word " * 100) for n in range(50)]
-    await recorded(path, *((ModelRequest(tuple(history[: n + 1])), "Yes.") for n in range(50)))
+    await record(path, *((ModelRequest(tuple(history[: n + 1])), "Yes.") for n in range(50)))
 
-    assert written(path).count(b"message 7:") == 1
-    assert len(written(path)) < 200_000
+    assert bytes_of(path).count(b"message 7:") == 1
+    assert len(bytes_of(path)) < 200_000
 
 
 async def test_a_recording_that_was_cut_off_is_good_up_to_there(path: Path) -> None:
-    await recorded(path, (HELLO, "Hello to you."), (RICH, "Rich."))
-    os.truncate(path, len(written(path)) - 30)
+    await record(path, (HELLO, "Hello to you."), (RICH, "Rich."))
+    os.truncate(path, len(bytes_of(path)) - 30)
 
     assert (await create(str(path)).complete(HELLO)).text == "Hello to you."
 
@@ -179,7 +179,7 @@ def test_a_damaged_recording_is_an_error_of_ours(
     tmp_path_factory: pytest.TempPathFactory, cut: int, put: str, length: int
 ) -> None:
     path = tmp_path_factory.mktemp("recordings") / "recording.jsonl"
-    asyncio.run(recorded(path, (HELLO, "Hello to you."), (HELLO, {"fail": "cut"})))
+    asyncio.run(record(path, (HELLO, "Hello to you."), (HELLO, {"fail": "cut"})))
     whole = path.read_text()
     path.write_text(whole[:cut] + put + whole[cut + length :])
     with suppress(ConfigError, ProviderError):

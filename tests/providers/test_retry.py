@@ -47,11 +47,11 @@ def down() -> ProviderError:
     return Unreachable("down", again="always", status=503, raw="<raw>", request_id="r1")
 
 
-def broken_off() -> ProviderError:
+def broken_stream() -> ProviderError:
     return Unreachable("broken", again="always", partial="half")
 
 
-def stalled() -> ProviderError:
+def stall() -> ProviderError:
     return Stalled("silent", again="always")
 
 
@@ -63,8 +63,8 @@ def retrying(client: ModelClient, retries: int = 3, total: float = 5.0, model: s
     return create_client(model, inner=client, retry=RetryPolicy(retries, total, pauses=(0.001, 0.002)))
 
 
-async def test_each_failure_is_told_with_what_it_left_behind(asked: ModelRequest) -> None:
-    response = await retrying(Playing(down(), "fine")).complete(asked, log := EventLog())
+async def test_each_failure_is_told_with_what_it_left_behind(model_request: ModelRequest) -> None:
+    response = await retrying(Playing(down(), "fine")).complete(model_request, log := EventLog())
 
     failed, again = log.events[:2]
     assert isinstance(failed, AttemptFailed)
@@ -76,28 +76,28 @@ async def test_each_failure_is_told_with_what_it_left_behind(asked: ModelRequest
     assert response.text == "fine"
 
 
-async def test_a_failure_of_a_clock_is_marked_as_one(asked: ModelRequest) -> None:
-    await retrying(Playing(stalled(), down(), "late")).complete(asked, log := EventLog())
+async def test_a_failure_of_a_clock_is_marked_as_one(model_request: ModelRequest) -> None:
+    await retrying(Playing(stall(), down(), "late")).complete(model_request, log := EventLog())
     with pytest.raises(TimedOut):
-        await retrying(Playing("late", seconds=5.0), total=0.01).complete(asked, log)
+        await retrying(Playing("late", seconds=5.0), total=0.01).complete(model_request, log)
 
     assert [event.timed_out for event in log.events if isinstance(event, AttemptFailed)] == [True, False, True]
 
 
-async def test_attempts_are_one_more_than_retries(asked: ModelRequest) -> None:
+async def test_attempts_are_one_more_than_retries(model_request: ModelRequest) -> None:
     client = Playing(down)
 
     with pytest.raises(Unreachable, match=r"down \(3 attempts\)"):
-        await retrying(client, retries=2).complete(asked, log := EventLog())
+        await retrying(client, retries=2).complete(model_request, log := EventLog())
 
     assert client.calls == sum(isinstance(event, AttemptFailed) for event in log.events) == 3
 
 
-async def test_without_retries_there_is_one_attempt(asked: ModelRequest) -> None:
+async def test_without_retries_there_is_one_attempt(model_request: ModelRequest) -> None:
     client = Playing(down)
 
     with pytest.raises(Unreachable, match=r"^down$"):
-        await retrying(client, retries=0).complete(asked)
+        await retrying(client, retries=0).complete(model_request)
 
     assert client.calls == 1
 
@@ -109,29 +109,31 @@ async def test_without_retries_there_is_one_attempt(asked: ModelRequest) -> None
         ([odd(), "fine"], 2),
         ([odd(), odd(), "fine"], 2),
         ([down(), odd(), "fine"], 3),
-        ([stalled(), stalled(), "fine"], 3),
-        ([stalled(), stalled(), stalled(), "fine"], 3),
+        ([stall(), stall(), "fine"], 3),
+        ([stall(), stall(), stall(), "fine"], 3),
         ([down(), down(), down(), "fine"], 4),
         ([down(), down(), down(), down(), "fine"], 4),
     ],
 )
-async def test_the_kind_of_failure_decides_how_often(asked: ModelRequest, outcomes: list[Outcome], calls: int) -> None:
+async def test_the_kind_of_failure_decides_how_often(
+    model_request: ModelRequest, outcomes: list[Outcome], calls: int
+) -> None:
     client = Playing(*outcomes)
     is_answered = outcomes[calls - 1] == "fine"
     try:
-        assert (await retrying(client).complete(asked)).text == "fine"
+        assert (await retrying(client).complete(model_request)).text == "fine"
     except ProviderError:
         assert not is_answered
     assert client.calls == calls
 
 
-async def test_pauses_are_jittered_and_grow_to_a_bound(asked: ModelRequest) -> None:
+async def test_pauses_are_jittered_and_grow_to_a_bound(model_request: ModelRequest) -> None:
     pauses: list[list[float]] = [[], [], [], []]
     for number in range(40):
         policy = RetryPolicy(4, pauses=(0.001, 0.004))
         client = create_client(f"{MODEL}{number}", inner=Playing(down), retry=policy)
         with pytest.raises(ProviderError):
-            await client.complete(asked, log := EventLog())
+            await client.complete(model_request, log := EventLog())
         for place, event in zip(pauses, (each for each in log.events if isinstance(each, Retrying)), strict=True):
             place.append(event.delay)
 
@@ -140,32 +142,32 @@ async def test_pauses_are_jittered_and_grow_to_a_bound(asked: ModelRequest) -> N
     assert min(pauses[3]) < 0.002
 
 
-async def test_retry_after_is_obeyed(asked: ModelRequest) -> None:
+async def test_retry_after_is_obeyed(model_request: ModelRequest) -> None:
     client = Playing(RateLimited("slow down", again="always", retry_after=0.2), "fine")
     began = asyncio.get_running_loop().time()
 
-    await retrying(client).complete(asked)
+    await retrying(client).complete(model_request)
 
     assert asyncio.get_running_loop().time() - began >= 0.2
 
 
-async def test_retry_after_beyond_the_deadline_ends_the_call_at_once(asked: ModelRequest) -> None:
+async def test_retry_after_beyond_the_deadline_ends_the_call_at_once(model_request: ModelRequest) -> None:
     client = Playing(RateLimited("slow down", again="always", retry_after=3600))
 
     with pytest.raises(RateLimited, match="Come back in 3600 s; this call may take 5 s"):
-        await asyncio.wait_for(retrying(client).complete(asked), 4)
+        await asyncio.wait_for(retrying(client).complete(model_request), 4)
 
     assert client.calls == 1
 
 
-async def test_other_calls_of_a_limited_provider_wait_too(asked: ModelRequest) -> None:
+async def test_other_calls_of_a_limited_provider_wait_too(model_request: ModelRequest) -> None:
     limited = Playing(RateLimited("slow down", again="always", retry_after=0.3), "fine")
     other = Playing("other")
     began = asyncio.get_running_loop().time()
-    first = asyncio.create_task(retrying(limited).complete(asked))
+    first = asyncio.create_task(retrying(limited).complete(model_request))
     await asyncio.sleep(0.05)
 
-    await retrying(other).complete(asked, log := EventLog())
+    await retrying(other).complete(model_request, log := EventLog())
 
     assert asyncio.get_running_loop().time() - began >= 0.3
     assert any(isinstance(event, Retrying) and event.reason == "rate limit" for event in log.events)
@@ -176,51 +178,51 @@ class Elsewhere(Playing):
     endpoint = "https://elsewhere.example"
 
 
-async def test_calls_of_other_providers_do_not_wait(asked: ModelRequest) -> None:
+async def test_calls_of_other_providers_do_not_wait(model_request: ModelRequest) -> None:
     limited = Playing(RateLimited("slow down", again="always", retry_after=4), "fine")
-    first = asyncio.create_task(retrying(limited).complete(asked))
+    first = asyncio.create_task(retrying(limited).complete(model_request))
     await asyncio.sleep(0.05)
 
-    await retrying(Elsewhere("other")).complete(asked)
+    await retrying(Elsewhere("other")).complete(model_request)
     assert not first.done()
     first.cancel()
 
 
-async def test_the_total_clock_holds_over_all_attempts(asked: ModelRequest) -> None:
+async def test_the_total_clock_holds_over_all_attempts(model_request: ModelRequest) -> None:
     client = Playing("never", seconds=60)
 
     with pytest.raises(Unreachable, match="total clock"):
-        await asyncio.wait_for(retrying(client, total=0.1).complete(asked), 30)
+        await asyncio.wait_for(retrying(client, total=0.1).complete(model_request), 30)
 
 
-async def test_a_listener_that_times_out_is_not_the_provider(asked: ModelRequest) -> None:
+async def test_a_listener_that_times_out_is_not_the_provider(model_request: ModelRequest) -> None:
     async def emit(event: object) -> None:
         raise TimeoutError("mine")
 
     with pytest.raises(TimeoutError, match="mine"):
-        await retrying(Playing("fine")).complete(asked, emit)
+        await retrying(Playing("fine")).complete(model_request, emit)
 
 
-async def test_a_provider_whose_answers_break_off_is_not_down(asked: ModelRequest) -> None:
+async def test_a_provider_whose_answers_break_off_is_not_down(model_request: ModelRequest) -> None:
     """They had begun; the next one may be whole."""
     log = EventLog()
     for _ in range(FAILURES):
         with pytest.raises(Unreachable, match="broken"):
-            await retrying(Playing(broken_off), retries=0).complete(asked, log)
+            await retrying(Playing(broken_stream), retries=0).complete(model_request, log)
 
-    assert (await retrying(Playing("fine")).complete(asked)).text == "fine"
+    assert (await retrying(Playing("fine")).complete(model_request)).text == "fine"
     assert {event.partial for event in log.events if isinstance(event, AttemptFailed)} == {"half"}
 
 
 async def test_failures_do_not_outlive_the_event_loop() -> None:
     asked = ModelRequest(())
 
-    async def broken() -> None:
+    async def fail_often() -> None:
         for _ in range(FAILURES):
             with pytest.raises(Unreachable):
                 await retrying(Playing(down), retries=0).complete(asked)
 
-    await asyncio.to_thread(asyncio.run, broken())
+    await asyncio.to_thread(asyncio.run, fail_often())
     assert (await retrying(Playing("fine")).complete(asked)).text == "fine"
 
 
@@ -241,7 +243,7 @@ class Upstream:
         return [asyncio.create_task(self.call(client, total=600.0)) for _ in range(times)]
 
     async def refusal(self) -> str:
-        """Why nobody is called now; empty where somebody is."""
+        """Returns why nobody is called now; empty where somebody is."""
         client = Playing("fine")
         try:
             await self.call(client)

@@ -21,28 +21,28 @@ from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
 from ai_battle.providers.scripted import ScriptedClient, create
 
 
-def asked(text: str = "Hello?") -> ModelRequest:
+def model_request(text: str = "Hello?") -> ModelRequest:
     return ModelRequest((user(text),))
 
 
 async def test_entries_are_said_in_order_and_requests_are_remembered() -> None:
     client = ScriptedClient("one", {"say": "two"})
 
-    assert [(await client.complete(asked(word))).text for word in ("a", "b")] == ["one", "two"]
+    assert [(await client.complete(model_request(word))).text for word in ("a", "b")] == ["one", "two"]
     assert [request.messages[0].text for request in client.requests] == ["a", "b"]
 
 
 async def test_a_long_discussion_does_not_fill_the_memory() -> None:
     client = ScriptedClient("again", loop=True)
     for number in range(1_100):
-        await client.complete(asked(str(number)))
+        await client.complete(model_request(str(number)))
 
     assert [client.requests[n].messages[0].text for n in (0, -1)] == ["100", "1099"]
 
 
 async def test_a_text_arrives_in_words_that_add_up_to_it() -> None:
     text = "  Well,\nthis is   spaced \n\n out. "
-    response = await ScriptedClient(text).complete(asked(), log := EventLog())
+    response = await ScriptedClient(text).complete(model_request(), log := EventLog())
 
     assert log.text == response.text == text
     assert len([event for event in log.events if isinstance(event, TextDelta)]) == 5
@@ -51,7 +51,7 @@ async def test_a_text_arrives_in_words_that_add_up_to_it() -> None:
 async def test_thinking_and_tool_calls_are_parts_of_the_answer() -> None:
     call = {"tool": "add", "parameters": {"a": 1}}
     response = await ScriptedClient({"think": "Hm", "say": "Adding.", "call": call}).complete(
-        asked(), log := EventLog()
+        model_request(), log := EventLog()
     )
 
     assert (response.message.thinking, response.text, response.stop) == ("Hm", "Adding.", "tool_calls")
@@ -62,12 +62,12 @@ async def test_thinking_and_tool_calls_are_parts_of_the_answer() -> None:
 async def test_several_calls_have_ids_of_their_own() -> None:
     client = ScriptedClient({"call": [{"tool": "a"}, {"tool": "b"}]}, ToolCall("c"))
 
-    first, second = [await client.complete(asked()) for _ in range(2)]
+    first, second = [await client.complete(model_request()) for _ in range(2)]
     assert [call.id for call in (*first.tool_calls, *second.tool_calls)] == ["call_1", "call_2", "call_3"]
 
 
 async def test_usage_is_estimated_and_costs_nothing() -> None:
-    usage = (await ScriptedClient("Some words.").complete(asked("A long question " * 50))).usage
+    usage = (await ScriptedClient("Some words.").complete(model_request("A long question " * 50))).usage
 
     assert usage.input_tokens > 100
     assert 0 < usage.output_tokens < 20
@@ -85,31 +85,31 @@ async def test_a_request_is_as_long_to_a_model_that_knows_its_beginning_as_to_on
 
 async def test_a_used_up_script_says_so() -> None:
     client = ScriptedClient("only one")
-    await client.complete(asked())
+    await client.complete(model_request())
 
     with pytest.raises(Unscripted, match=r"used up \(entries: 1\).*loop: true") as caught:
-        await client.complete(asked())
+        await client.complete(model_request())
     assert caught.value.again == "never"
 
 
 async def test_a_looping_script_begins_anew() -> None:
     client = ScriptedClient("a", "b", loop=True)
-    assert [(await client.complete(asked())).text for _ in range(5)] == ["a", "b", "a", "b", "a"]
+    assert [(await client.complete(model_request())).text for _ in range(5)] == ["a", "b", "a", "b", "a"]
 
 
 async def test_a_script_goes_on_where_it_was_left() -> None:
     client = ScriptedClient("a", "b", "c")
-    await client.complete(asked())
+    await client.complete(model_request())
 
     successor = ScriptedClient("a", "b", "c", start=client.position)
-    assert (await successor.complete(asked())).text == "b"
+    assert (await successor.complete(model_request())).text == "b"
 
 
 async def test_a_rule_that_fits_what_was_said_last_goes_before_the_script() -> None:
     client = ScriptedClient("script", when=[{"match": "(?i)weather", "say": "Rain."}])
 
-    assert (await client.complete(asked("How is the Weather?"))).text == "Rain."
-    assert (await client.complete(asked("And you?"))).text == "script"
+    assert (await client.complete(model_request("How is the Weather?"))).text == "Rain."
+    assert (await client.complete(model_request("And you?"))).text == "script"
 
 
 async def test_a_rule_also_hears_the_result_of_a_tool() -> None:
@@ -121,7 +121,7 @@ async def test_a_rule_also_hears_the_result_of_a_tool() -> None:
 
 async def test_a_function_may_answer_what_it_is_asked() -> None:
     client = ScriptedClient(lambda request: request.messages[-1].text.upper())
-    assert (await client.complete(asked("loud"))).text == "LOUD"
+    assert (await client.complete(model_request("loud"))).text == "LOUD"
 
 
 @pytest.mark.parametrize(
@@ -140,14 +140,14 @@ async def test_a_fault_fails_as_a_provider_does(fault: str, error: type[Provider
     client = ScriptedClient({"fail": fault}, "and then this")
 
     with pytest.raises(error) as caught:
-        await client.complete(asked())
+        await client.complete(model_request())
     assert caught.value.again == again
-    assert (await client.complete(asked())).text == "and then this"
+    assert (await client.complete(model_request())).text == "and then this"
 
 
 async def test_what_was_said_before_a_fault_is_its_partial_text() -> None:
     with pytest.raises(BadReply) as caught:
-        await ScriptedClient({"say": "Half an ans", "fail": "cut"}).complete(asked(), log := EventLog())
+        await ScriptedClient({"say": "Half an ans", "fail": "cut"}).complete(model_request(), log := EventLog())
     assert caught.value.partial == log.text == "Half an ans"
 
 

@@ -26,7 +26,7 @@ VARIABLES = {
 }
 
 
-def made(provider: str, **options: Any) -> Any:
+def make_client(provider: str, **options: Any) -> Any:
     if provider in ("openai", "anthropic", "gemini", "ollama"):
         return import_module(f"ai_battle.providers.{provider}").create("some-model", **options)
     return openai.create("some-model", endpoint=provider, **options)
@@ -35,17 +35,17 @@ def made(provider: str, **options: Any) -> Any:
 @pytest.mark.parametrize(("provider", "variable"), VARIABLES.items())
 def test_a_missing_key_is_told_at_once_by_the_name_of_its_variable(provider: str, variable: str) -> None:
     with pytest.raises(ConfigError, match=f"{provider} needs a key: set the environment variable {variable}"):
-        made(provider, environment={})
+        make_client(provider, environment={})
 
 
 @pytest.mark.parametrize("provider", ["ollama", "lmstudio", "vllm", "llamacpp", "mlx"])
 def test_local_servers_need_no_key(provider: str) -> None:
-    assert made(provider, environment={}).endpoint.startswith("http://127.0.0.1:")
+    assert make_client(provider, environment={}).endpoint.startswith("http://127.0.0.1:")
 
 
 @pytest.mark.parametrize("said_in", ["the file", "the environment"])
 async def test_a_server_on_this_machine_needs_no_key_whatever_api_it_speaks(
-    way: Way, asked: ModelRequest, said_in: str
+    way: Way, model_request: ModelRequest, said_in: str
 ) -> None:
     url = f"{way.fake.url}/v1" if way.wire == "openai" else way.fake.url
     variable = {"ollama": "OLLAMA_HOST"}.get(way.wire, f"{way.wire.upper()}_BASE_URL")
@@ -53,7 +53,7 @@ async def test_a_server_on_this_machine_needs_no_key_whatever_api_it_speaks(
 
     client = way.client(environment={} if options else {variable: url}, **options)
 
-    assert (await client.complete(asked)).text
+    assert (await client.complete(model_request)).text
     sent = way.fake.questions[-1].headers
     assert not {"x-api-key", "x-goog-api-key"} & sent.keys() or sent.get("x-api-key") == "none"
     assert sent.get("authorization", "Bearer none") == "Bearer none"
@@ -62,43 +62,43 @@ async def test_a_server_on_this_machine_needs_no_key_whatever_api_it_speaks(
 def test_a_server_elsewhere_needs_its_key() -> None:
     for provider in ("openai", "anthropic", "gemini"):
         with pytest.raises(ConfigError, match="needs a key"):
-            made(provider, environment={}, base_url="http://192.0.2.1:9/v1")
+            make_client(provider, environment={}, base_url="http://192.0.2.1:9/v1")
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "ollama", "groq", "azure"])
 def test_no_key_is_seen_in_a_repr(provider: str) -> None:
-    client = made(provider, api_key=KEY, base_url="http://127.0.0.1:9", headers={"x-gateway": KEY})
+    client = make_client(provider, api_key=KEY, base_url="http://127.0.0.1:9", headers={"x-gateway": KEY})
 
     assert KEY not in f"{client!r} {client.transport.access!r} {vars(client)!r} {client.api!r}"
 
 
-async def test_a_key_that_the_provider_repeats_is_taken_out(way: Way, asked: ModelRequest) -> None:
+async def test_a_key_that_the_provider_repeats_is_taken_out(way: Way, model_request: ModelRequest) -> None:
     way.fake.says(lambda body: fault("http_401"))
     await_error = way.client(api_key="status", headers={"x-own": "The fake answers"})
 
     with pytest.raises(ProviderError) as told:
-        await await_error.complete(asked)
+        await await_error.complete(model_request)
 
     assert "The fake answers" not in f"{told.value} {told.value.raw}"
     assert "status" not in f"{told.value} {told.value.raw}"
 
 
-async def test_a_refused_key_is_named_by_its_variable(fakes: FakeProviders, asked: ModelRequest) -> None:
+async def test_a_refused_key_is_named_by_its_variable(fakes: FakeProviders, model_request: ModelRequest) -> None:
     fakes.openai.always(fault("http_401"))
 
     with pytest.raises(ProviderError, match="Is OPENAI_API_KEY right"):
-        await openai.create("gpt-4o").complete(asked)
+        await openai.create("gpt-4o").complete(model_request)
     with pytest.raises(ProviderError, match="Is the api_key of openai right"):
-        await openai.create("gpt-4o", api_key="another").complete(asked)
+        await openai.create("gpt-4o", api_key="another").complete(model_request)
 
 
 async def test_a_key_that_google_refuses_with_400_is_named_as_one_refused_with_401(
-    fakes: FakeProviders, asked: ModelRequest
+    fakes: FakeProviders, model_request: ModelRequest
 ) -> None:
     fakes.gemini.always(fault("wrong_key"))
 
     with pytest.raises(ProviderError, match=r"HTTP 400.*Is GEMINI_API_KEY right") as told:
-        await gemini.create("gemini-2.5-pro").complete(asked)
+        await gemini.create("gemini-2.5-pro").complete(model_request)
     assert told.value.status == 401
 
 
@@ -116,42 +116,46 @@ async def test_a_key_that_is_refused_with_400_in_words_alone_is_named_too(said: 
     assert told.value.status == 401
 
 
-async def test_an_unknown_model_brings_near_names(fakes: FakeProviders, asked: ModelRequest) -> None:
+async def test_an_unknown_model_brings_near_names(fakes: FakeProviders, model_request: ModelRequest) -> None:
     fakes.openai.always(fault("http_404"))
     fakes.ollama.always(fault("http_404"))
 
     with pytest.raises(ProviderError, match="did you mean 'gpt-4o'"):
-        await openai.create("gpt-4oo").complete(asked)
+        await openai.create("gpt-4oo").complete(model_request)
     with pytest.raises(ProviderError, match="ollama pull nosuch"):
-        await ollama.create("nosuch").complete(asked)
+        await ollama.create("nosuch").complete(model_request)
 
 
 @pytest.mark.parametrize("transport", ["aiohttp", "sdk"])
-async def test_ollama_tells_what_it_has_instead(fakes: FakeProviders, asked: ModelRequest, transport: str) -> None:
+async def test_ollama_tells_what_it_has_instead(
+    fakes: FakeProviders, model_request: ModelRequest, transport: str
+) -> None:
     fakes.ollama.models = {name: ModelCard() for name in ("gemma3:1b", "phi4:latest")}
     fakes.ollama.always(fault("http_404"))
 
     with pytest.raises(ProviderError, match=r"There is no phi5; here: phi4, gemma3:1b\. Get it with: ollama"):
-        await ollama.create("phi5", transport=transport).complete(asked)
+        await ollama.create("phi5", transport=transport).complete(model_request)
 
 
 @pytest.mark.parametrize("transport", ["aiohttp", "sdk"])
 async def test_a_local_server_tells_what_it_has_instead(
-    fakes: FakeProviders, asked: ModelRequest, transport: str
+    fakes: FakeProviders, model_request: ModelRequest, transport: str
 ) -> None:
     fakes.openai.models = {name: ModelCard() for name in ("Qwen/Qwen3-8B", "google/gemma-3-1b-it")}
     fakes.openai.always(fault("http_404"))
     url = f"{fakes.openai.url}/v1"
 
     with pytest.raises(ProviderError, match="There is no 'Qwen/Qwen3-9B'; did you mean 'Qwen/Qwen3-8B'"):
-        await openai.create("Qwen/Qwen3-9B", "vllm", base_url=url, transport=transport).complete(asked)
+        await openai.create("Qwen/Qwen3-9B", "vllm", base_url=url, transport=transport).complete(model_request)
     with pytest.raises(ProviderError, match="There is no 'phi'; there is Qwen/Qwen3-8B, google/gemma-3-1b-it"):
-        await openai.create("phi", "vllm", base_url=url, transport=transport).complete(asked)
+        await openai.create("phi", "vllm", base_url=url, transport=transport).complete(model_request)
 
 
-async def test_where_nothing_is_listed_the_address_may_be_wrong(fakes: FakeProviders, asked: ModelRequest) -> None:
+async def test_where_nothing_is_listed_the_address_may_be_wrong(
+    fakes: FakeProviders, model_request: ModelRequest
+) -> None:
     with pytest.raises(ProviderError, match="Is the model's name right, and base_url"):
-        await openai.create("phi", "vllm", base_url=f"{fakes.ollama.url}/v2").complete(asked)
+        await openai.create("phi", "vllm", base_url=f"{fakes.ollama.url}/v2").complete(model_request)
 
 
 @pytest.mark.parametrize(
@@ -226,17 +230,17 @@ def test_gemini_says_that_it_has_no_sdk() -> None:
 )
 def test_ollamas_address_is_read_in_all_its_spellings(spelled: str, url: str) -> None:
     assert ollama.host_url(spelled) == url
-    assert made("ollama", environment={"OLLAMA_HOST": spelled}).endpoint == url
+    assert make_client("ollama", environment={"OLLAMA_HOST": spelled}).endpoint == url
 
 
 @pytest.mark.parametrize("spelled", ["ftp://x", "host:notaport", "host:99999"])
 def test_an_address_of_ollama_that_is_none_is_told(spelled: str) -> None:
     with pytest.raises(ConfigError, match="Ollama's address"):
-        made("ollama", environment={"OLLAMA_HOST": spelled})
+        make_client("ollama", environment={"OLLAMA_HOST": spelled})
 
 
-async def test_the_line_end_of_a_key_is_not_sent(fakes: FakeProviders, asked: ModelRequest) -> None:
-    await openai.create("gpt-4o", api_key="a-key\n", headers={"X-Own": " mine\n"}).complete(asked)
+async def test_the_line_end_of_a_key_is_not_sent(fakes: FakeProviders, model_request: ModelRequest) -> None:
+    await openai.create("gpt-4o", api_key="a-key\n", headers={"X-Own": " mine\n"}).complete(model_request)
 
     headers = fakes.openai.questions[-1].headers
     assert (headers["authorization"], headers["x-own"]) == ("Bearer a-key", "mine")
@@ -255,19 +259,23 @@ def test_what_can_not_be_a_key_is_told_without_showing_it(bad: str) -> None:
 
 
 @pytest.mark.parametrize("spelled", ["Authorization", "AUTHORIZATION"])
-async def test_a_header_of_the_file_wins_over_the_key(fakes: FakeProviders, asked: ModelRequest, spelled: str) -> None:
-    await openai.create("gpt-4o", headers={spelled: "Bearer of my gateway"}).complete(asked)
+async def test_a_header_of_the_file_wins_over_the_key(
+    fakes: FakeProviders, model_request: ModelRequest, spelled: str
+) -> None:
+    await openai.create("gpt-4o", headers={spelled: "Bearer of my gateway"}).complete(model_request)
 
     assert fakes.openai.questions[-1].headers["authorization"] == "Bearer of my gateway"
 
 
-async def test_a_key_goes_before_the_name_and_password_of_a_url(fakes: FakeProviders, asked: ModelRequest) -> None:
+async def test_a_key_goes_before_the_name_and_password_of_a_url(
+    fakes: FakeProviders, model_request: ModelRequest
+) -> None:
     url = f"{fakes.openai.url}/v1".replace("http://", "http://me:my-password@")
 
     client = openai.create("gpt-4o", base_url=url)
     fakes.openai.says(fault("http_400"))
     with pytest.raises(ProviderError) as told:
-        await client.complete(asked)
+        await client.complete(model_request)
 
     assert fakes.openai.questions[-1].headers["authorization"] == "Bearer test-key"
     assert "my-password" not in f"{told.value} {client!r}"

@@ -20,13 +20,13 @@ LONG = ModelRequest((user("one"), assistant("two"), user("three")), "system")
 
 
 async def test_anthropic_speaks_its_newest_version_and_leaves_out_what_that_refuses(
-    fakes: FakeProviders, asked: ModelRequest
+    fakes: FakeProviders, model_request: ModelRequest
 ) -> None:
     client = anthropic.create("claude-sonnet-4-5")
     log = EventLog()
 
     for _ in range(2):
-        await client.complete(replace(asked, options={"temperature": 0.5, "max_tokens": 99}), log)
+        await client.complete(replace(model_request, options={"temperature": 0.5, "max_tokens": 99}), log)
 
     question = fakes.anthropic.questions[-1]
     assert question.headers["anthropic-version"] == "2026-10-21"
@@ -39,11 +39,11 @@ async def test_anthropic_speaks_its_newest_version_and_leaves_out_what_that_refu
 
 @pytest.mark.parametrize("transport", ["aiohttp", "sdk"])
 async def test_anthropic_speaks_an_older_version_when_told(
-    fakes: FakeProviders, asked: ModelRequest, transport: str
+    fakes: FakeProviders, model_request: ModelRequest, transport: str
 ) -> None:
     client = anthropic.create("claude-sonnet-4-5", api_version="2023-06-01", transport=transport)
 
-    await client.complete(replace(asked, options={"temperature": 0.5}), log := EventLog())
+    await client.complete(replace(model_request, options={"temperature": 0.5}), log := EventLog())
 
     question = fakes.anthropic.questions[-1]
     assert question.headers["anthropic-version"] == "2023-06-01"
@@ -52,13 +52,13 @@ async def test_anthropic_speaks_an_older_version_when_told(
 
 
 async def test_a_temperature_that_only_others_take_is_clamped_with_one_warning(
-    fakes: FakeProviders, asked: ModelRequest
+    fakes: FakeProviders, model_request: ModelRequest
 ) -> None:
     client = anthropic.create("claude-sonnet-4-5", api_version="2023-06-01")
     log = EventLog()
 
     for _ in range(2):
-        await client.complete(replace(asked, options={"temperature": 1.4}), log)
+        await client.complete(replace(model_request, options={"temperature": 1.4}), log)
 
     assert [question.body["temperature"] for question in fakes.anthropic.questions] == [1.0, 1.0]
     (warned,) = [event.message for event in log.events if isinstance(event, Warned)]
@@ -66,13 +66,13 @@ async def test_a_temperature_that_only_others_take_is_clamped_with_one_warning(
 
 
 async def test_what_gemini_does_not_take_is_left_out_with_one_warning(
-    fakes: FakeProviders, asked: ModelRequest
+    fakes: FakeProviders, model_request: ModelRequest
 ) -> None:
     client = gemini.create("gemini-2.5-pro")
     log = EventLog()
 
     for _ in range(2):
-        await client.complete(replace(asked, options={"min_p": 0.1, "temperature": 0.5}), log)
+        await client.complete(replace(model_request, options={"min_p": 0.1, "temperature": 0.5}), log)
 
     assert [question.body["generationConfig"] for question in fakes.gemini.questions] == [{"temperature": 0.5}] * 2
     (warned,) = [event.message for event in log.events if isinstance(event, Warned)]
@@ -80,20 +80,22 @@ async def test_what_gemini_does_not_take_is_left_out_with_one_warning(
 
 
 async def test_a_conversation_with_anthropic_is_cached_unless_told_otherwise(
-    fakes: FakeProviders, asked: ModelRequest
+    fakes: FakeProviders, model_request: ModelRequest
 ) -> None:
     await anthropic.create("claude-sonnet-4-5").complete(LONG)
-    await anthropic.create("claude-sonnet-4-5").complete(asked)
+    await anthropic.create("claude-sonnet-4-5").complete(model_request)
     await anthropic.create("claude-sonnet-4-5", cache=False).complete(LONG)
 
     assert [b"cache_control" in question.raw for question in fakes.anthropic.questions] == [True, False, False]
 
 
-async def test_ollamas_context_grows_in_steps_and_never_shrinks(fakes: FakeProviders, asked: ModelRequest) -> None:
+async def test_ollamas_context_grows_in_steps_and_never_shrinks(
+    fakes: FakeProviders, model_request: ModelRequest
+) -> None:
     long = ModelRequest((user("word " * 4_000),))
     first, second = ollama.create("gemma3:1b"), ollama.create("gemma3:1b")
 
-    for client, request in ((first, asked), (first, long), (second, asked)):
+    for client, request in ((first, model_request), (first, long), (second, model_request)):
         await client.complete(request)
 
     sizes = [question.body["options"]["num_ctx"] for question in fakes.ollama.questions]
@@ -108,19 +110,19 @@ async def test_ollamas_context_is_not_larger_than_the_models(fakes: FakeProvider
     assert fakes.ollama.questions[-1].body["options"]["num_ctx"] == 2048
 
 
-async def test_what_the_user_says_of_the_context_counts(fakes: FakeProviders, asked: ModelRequest) -> None:
+async def test_what_the_user_says_of_the_context_counts(fakes: FakeProviders, model_request: ModelRequest) -> None:
     options = {"num_ctx": 3000, "keep_alive": "10m", "think": False}
 
-    await ollama.create("gemma3:1b").complete(replace(asked, options=options))
+    await ollama.create("gemma3:1b").complete(replace(model_request, options=options))
 
     body = fakes.ollama.questions[-1].body
     assert body["options"]["num_ctx"] == 3000
     assert (body["keep_alive"], body["think"]) == ("10m", False)
 
 
-async def test_ollama_finds_the_tag_that_a_dashed_name_means(fakes: FakeProviders, asked: ModelRequest) -> None:
+async def test_ollama_finds_the_tag_that_a_dashed_name_means(fakes: FakeProviders, model_request: ModelRequest) -> None:
     for _ in range(2):
-        await ollama.create("gemma3-1b").complete(asked)
+        await ollama.create("gemma3-1b").complete(model_request)
 
     assert [question.body["model"] for question in fakes.ollama.questions] == ["gemma3:1b"] * 2
     assert len(fakes.ollama.requests) == 5
@@ -156,12 +158,14 @@ async def azure() -> Any:
 
 
 @pytest.mark.parametrize("transport", ["aiohttp", "sdk"])
-async def test_azure_is_asked_for_a_deployment(azure: tuple[Azure, str], asked: ModelRequest, transport: str) -> None:
+async def test_azure_is_asked_for_a_deployment(
+    azure: tuple[Azure, str], model_request: ModelRequest, transport: str
+) -> None:
     server, url = azure
     options: dict[str, Any] = {"base_url": url, "api_key": "azure-key", "transport": transport}
 
-    await openai.create("my-gpt", endpoint="azure", api_version="2025-03-01", **options).complete(asked)
-    await openai.create("my-gpt", endpoint="azure", **options).complete(asked)
+    await openai.create("my-gpt", endpoint="azure", api_version="2025-03-01", **options).complete(model_request)
+    await openai.create("my-gpt", endpoint="azure", **options).complete(model_request)
 
     older, newer = server.asked
     assert older.path_qs == "/openai/deployments/my-gpt/chat/completions?api-version=2025-03-01"
@@ -208,43 +212,45 @@ async def test_each_endpoint_is_spoken_to_as_it_takes_it(
     ],
 )  # fmt: skip
 async def test_where_others_serve_the_older_limit_is_meant_but_for_models_that_refuse_it(
-    azure: tuple[Azure, str], asked: ModelRequest, model: str, limit: str
+    azure: tuple[Azure, str], model_request: ModelRequest, model: str, limit: str
 ) -> None:
     server, url = azure
 
-    await openai.create(model, base_url=url, api_key="k").complete(replace(asked, options={"max_tokens": 9}))
+    await openai.create(model, base_url=url, api_key="k").complete(replace(model_request, options={"max_tokens": 9}))
 
     assert {name for name in server.bodies[0] if name.startswith("max_")} == {limit}
 
 
 async def test_an_older_azure_is_not_asked_for_what_it_does_not_know(
-    azure: tuple[Azure, str], asked: ModelRequest
+    azure: tuple[Azure, str], model_request: ModelRequest
 ) -> None:
     server, url = azure
     client = openai.create("my-gpt", "azure", base_url=url, api_key="azure-key", api_version="2024-06-01")
 
-    await client.complete(replace(asked, options={"max_tokens": 9}))
+    await client.complete(replace(model_request, options={"max_tokens": 9}))
 
     assert server.bodies[0]["max_tokens"] == 9
     assert "stream_options" not in server.bodies[0]
 
 
-async def test_a_server_that_does_not_stream_is_understood(azure: tuple[Azure, str], asked: ModelRequest) -> None:
+async def test_a_server_that_does_not_stream_is_understood(
+    azure: tuple[Azure, str], model_request: ModelRequest
+) -> None:
     _, url = azure
 
-    response = await openai.create("m", "vllm", base_url=url).complete(asked, log := EventLog())
+    response = await openai.create("m", "vllm", base_url=url).complete(model_request, log := EventLog())
 
     assert response.text == log.text == "Here."
 
 
-async def test_a_client_that_the_caller_brings_is_used(fakes: FakeProviders, asked: ModelRequest) -> None:
+async def test_a_client_that_the_caller_brings_is_used(fakes: FakeProviders, model_request: ModelRequest) -> None:
     url, key = f"{fakes.openai.url}/v1", "brought-key"
     async with openai_sdk.AsyncOpenAI(base_url=url, api_key=key, default_headers={"x-mine": "yes"}) as brought:
-        await openai.create("gpt-4o", client=brought, environment={}).complete(asked)
+        await openai.create("gpt-4o", client=brought, environment={}).complete(model_request)
     async with anthropic_sdk.AsyncAnthropic(base_url=fakes.anthropic.url, api_key=key) as claude:
-        await anthropic.create("claude-sonnet-4-5", client=claude, environment={}).complete(asked)
+        await anthropic.create("claude-sonnet-4-5", client=claude, environment={}).complete(model_request)
     theirs = ollama_sdk.AsyncClient(host=fakes.ollama.url, headers={"x-mine": "yes"})
-    await ollama.create("phi4", client=theirs, environment={}).complete(asked)
+    await ollama.create("phi4", client=theirs, environment={}).complete(model_request)
     await theirs.close()  # type: ignore[no-untyped-call]
 
     (first,), (second,), (third,) = fakes.openai.questions, fakes.anthropic.questions, fakes.ollama.questions
@@ -253,15 +259,15 @@ async def test_a_client_that_the_caller_brings_is_used(fakes: FakeProviders, ask
     assert third.headers["x-mine"] == "yes"
 
 
-async def test_variants_of_the_sdks_make_their_own_urls(azure: tuple[Azure, str], asked: ModelRequest) -> None:
+async def test_variants_of_the_sdks_make_their_own_urls(azure: tuple[Azure, str], model_request: ModelRequest) -> None:
     server, url = azure
     entra = openai_sdk.AsyncAzureOpenAI(azure_endpoint=url, azure_ad_token="token", api_version="2025-03-01")
     vertex = anthropic_sdk.AsyncAnthropicVertex(
         region="europe", project_id="mine", access_token="token", base_url=f"{url}/v1"
     )
     async with entra, vertex:
-        await openai.create("my-gpt", client=entra).complete(asked)
-        await anthropic.create("claude-sonnet-4-5", client=vertex).complete(asked)
+        await openai.create("my-gpt", client=entra).complete(model_request)
+        await anthropic.create("claude-sonnet-4-5", client=vertex).complete(model_request)
 
     assert [request.path_qs for request in server.asked] == [
         "/openai/deployments/my-gpt/chat/completions?api-version=2025-03-01",
@@ -281,16 +287,18 @@ async def test_variants_of_the_sdks_make_their_own_urls(azure: tuple[Azure, str]
     ],
     ids=["Bedrock Mantle", "Foundry", "AWS"],
 )
-async def test_claude_is_reached_through_other_clouds(fakes: FakeProviders, asked: ModelRequest, variant: Any) -> None:
+async def test_claude_is_reached_through_other_clouds(
+    fakes: FakeProviders, model_request: ModelRequest, variant: Any
+) -> None:
     fakes.anthropic.says("Here.")
 
     async with variant(fakes.anthropic.url) as brought:
-        response = await anthropic.create("claude-sonnet-4-5", client=brought, environment={}).complete(asked)
+        response = await anthropic.create("claude-sonnet-4-5", client=brought, environment={}).complete(model_request)
 
     assert response.text == "Here."
 
 
-async def test_what_an_sdk_can_not_do_is_an_error_of_the_provider(asked: ModelRequest) -> None:
+async def test_what_an_sdk_can_not_do_is_an_error_of_the_provider(model_request: ModelRequest) -> None:
     async def token() -> str:
         raise LookupError("no token for you")
 
@@ -298,4 +306,4 @@ async def test_what_an_sdk_can_not_do_is_an_error_of_the_provider(asked: ModelRe
         azure_endpoint="http://127.0.0.1:9", azure_ad_token_provider=token, api_version="2025-03-01"
     ) as entra:
         with pytest.raises(ProviderError, match=r"azure/my-gpt at http://127\.0\.0\.1:9/openai: .*no token for you"):
-            await openai.create("my-gpt", endpoint="azure", client=entra).complete(asked)
+            await openai.create("my-gpt", endpoint="azure", client=entra).complete(model_request)

@@ -23,7 +23,7 @@ ASKED = ModelRequest(
 )
 
 
-async def sent(fakes: FakeProviders, capabilities: dict[str, Any]) -> Any:
+async def sent_body(fakes: FakeProviders, capabilities: dict[str, Any]) -> Any:
     spec = ParticipantSettings.model_validate({"type": "openai/some-model", "capabilities": capabilities})
     fakes.openai.says("Fine.")
     model = participant("Ann", spec, BuildContext())
@@ -32,14 +32,14 @@ async def sent(fakes: FakeProviders, capabilities: dict[str, Any]) -> Any:
 
 
 async def test_what_is_not_denied_is_asked(fakes: FakeProviders) -> None:
-    body = await sent(fakes, {"images": True})
+    body = await sent_body(fakes, {"images": True})
 
     assert {"response_format", "reasoning_effort", "temperature"} <= body.keys()
     assert "image_url" in str(body["messages"])
 
 
 async def test_what_is_denied_is_left_out_and_told_where_it_was(fakes: FakeProviders) -> None:
-    body = await sent(fakes, {"images": False, "json_schema": False, "reasoning": False})
+    body = await sent_body(fakes, {"images": False, "json_schema": False, "reasoning": False})
 
     assert not {"response_format", "reasoning_effort"} & body.keys()
     assert body["temperature"] == 0.5

@@ -88,7 +88,7 @@ def transport(request: pytest.FixtureRequest, server: Server) -> Transport:
     return TRANSPORTS[request.param](server.url)
 
 
-async def posted(transport: Transport, path: str = "/here", body: bytes = b"{}") -> bytes:
+async def post(transport: Transport, path: str = "/here", body: bytes = b"{}") -> bytes:
     async with transport.send("POST", path, body) as reply:
         came: bytes = await reply.whole()
         return came
@@ -107,7 +107,7 @@ async def test_bytes_come_as_the_server_sends_them(transport: Transport) -> None
 
 async def test_connections_are_used_again(transport: Transport, server: Server) -> None:
     for _ in range(4):
-        await posted(transport)
+        await post(transport)
 
     assert len(set(server.peers)) == 1
 
@@ -132,27 +132,27 @@ async def test_a_connection_that_was_left_early_is_not_used_again(transport: Tra
 async def test_two_hundred_calls_do_not_wait_for_each_other(server: Server) -> None:
     transport = over_aiohttp(server.url)
 
-    answers = await asyncio.gather(*(posted(transport) for _ in range(200)))
+    answers = await asyncio.gather(*(post(transport) for _ in range(200)))
 
     assert len(answers) == 200
 
 
 async def test_a_redirect_within_the_origin_is_followed_with_the_body(transport: Transport, server: Server) -> None:
-    assert b"data: 2" in await posted(transport, "/moved", b'{"a":1}')
+    assert b"data: 2" in await post(transport, "/moved", b'{"a":1}')
     assert server.paths == ["/moved", "/here"]
     assert server.bodies == [b'{"a":1}'] * 2
 
 
 async def test_redirects_come_to_an_end(transport: Transport, server: Server) -> None:
     with pytest.raises(Unreachable, match="more than 3 times"):
-        await posted(transport, "/around")
+        await post(transport, "/around")
 
     assert len(server.paths) == 4
 
 
 async def test_a_redirect_to_nowhere_is_told(transport: Transport) -> None:
     with pytest.raises(Unreachable, match=r"redirects to 'http://\[bad', which is no address"):
-        await posted(transport, "/nowhere")
+        await post(transport, "/nowhere")
 
 
 @pytest.mark.parametrize("kind", TRANSPORTS)
@@ -165,7 +165,7 @@ async def test_what_does_not_speak_http_is_told_in_one_line(kind: str) -> None:
     async with await asyncio.start_server(greet, "127.0.0.1", 0) as other:
         url = f"http://127.0.0.1:{other.sockets[0].getsockname()[1]}"
         with pytest.raises(Unreachable, match=r"^\S+ at \S+ the connection broke \([^\n]+\)\.$"):
-            await posted(TRANSPORTS[kind](url))
+            await post(TRANSPORTS[kind](url))
 
 
 async def test_a_request_that_meets_a_connection_being_closed_goes_over_a_new_one() -> None:
@@ -183,8 +183,8 @@ async def test_a_request_that_meets_a_connection_being_closed_goes_over_a_new_on
 
     async with await asyncio.start_server(talk, "127.0.0.1", 0) as other:
         transport = over_aiohttp(f"http://127.0.0.1:{other.sockets[0].getsockname()[1]}")
-        await posted(transport, body=b"{}")
-        await posted(transport, body=b" " * 8_000_000)
+        await post(transport, body=b"{}")
+        await post(transport, body=b" " * 8_000_000)
 
     assert requests == [2, 8_000_000, 8_000_000]
 
@@ -192,7 +192,7 @@ async def test_a_request_that_meets_a_connection_being_closed_goes_over_a_new_on
 async def test_a_large_body_arrives_whole(transport: Transport, server: Server) -> None:
     body = b'{"text":"%b"}' % (b"x" * 3_000_000)
 
-    await posted(transport, body=body)
+    await post(transport, body=body)
 
     assert server.bodies == [body]
 
@@ -221,7 +221,7 @@ async def test_a_certificate_of_nobody_is_refused_for_good(kind: str, certificat
     port = runner.addresses[0][1]
 
     with pytest.raises(Unreachable, match=r"no secure connection.*certificate") as told:
-        await posted(TRANSPORTS[kind](f"https://127.0.0.1:{port}"))
+        await post(TRANSPORTS[kind](f"https://127.0.0.1:{port}"))
 
     assert told.value.again == "never"
     await runner.cleanup()
@@ -230,7 +230,7 @@ async def test_a_certificate_of_nobody_is_refused_for_good(kind: str, certificat
 @pytest.mark.parametrize("kind", TRANSPORTS)
 async def test_https_to_a_plain_server_says_so(kind: str, server: Server) -> None:
     with pytest.raises(Unreachable, match="speaks plain http") as told:
-        await posted(TRANSPORTS[kind](server.url.replace("http:", "https:")))
+        await post(TRANSPORTS[kind](server.url.replace("http:", "https:")))
 
     assert told.value.again == "never"
 
@@ -238,7 +238,7 @@ async def test_https_to_a_plain_server_says_so(kind: str, server: Server) -> Non
 @pytest.mark.parametrize("kind", TRANSPORTS)
 async def test_a_host_that_does_not_exist_is_named(kind: str) -> None:
     with pytest.raises(ProviderError, match=r"http://no-such-host\.invalid(:80)?: no such host"):
-        await posted(TRANSPORTS[kind]("http://no-such-host.invalid"))
+        await post(TRANSPORTS[kind]("http://no-such-host.invalid"))
 
 
 async def test_proxies_are_taken_from_the_environment_but_not_for_this_machine(
@@ -246,11 +246,11 @@ async def test_proxies_are_taken_from_the_environment_but_not_for_this_machine(
 ) -> None:
     monkeypatch.setenv("http_proxy", server.url)
 
-    assert b"data: 2" in await posted(over_aiohttp("http://model.example/v1"))
+    assert b"data: 2" in await post(over_aiohttp("http://model.example/v1"))
     assert server.paths == ["/v1/here"]
 
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    assert b"data: 2" in await posted(over_aiohttp(server.url))
+    assert b"data: 2" in await post(over_aiohttp(server.url))
 
 
 LEAVES_NOTHING = """

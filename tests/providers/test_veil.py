@@ -30,7 +30,7 @@ def veil_client(rules: VeilRules = RULES) -> VeiledClient:
     return VeiledClient(ollama.create("phi4"), "ollama/phi4", rules)
 
 
-def sent(fakes: FakeProviders) -> str:
+def sent_text(fakes: FakeProviders) -> str:
     return json.dumps(fakes.ollama.requests[-1].body, ensure_ascii=False)
 
 
@@ -44,7 +44,7 @@ async def test_nothing_private_leaves_and_the_answer_has_it_again(fakes: FakePro
     client, log = veil_client(), EventLog()
     await client.complete(ModelRequest((user(LETTER),), system="You help Zoë Park."), log)
     letter = placeholders(fakes)
-    assert not [secret for secret in (*SECRETS, "Zoë", "Park", "Schmidt") if secret.lower() in sent(fakes).lower()]
+    assert not [secret for secret in (*SECRETS, "Zoë", "Park", "Schmidt") if secret.lower() in sent_text(fakes).lower()]
     assert [event.text for event in log.events if isinstance(event, Veiled)] == [letter]
 
     fakes.ollama.says(reply(letter.lower()))
@@ -80,8 +80,8 @@ async def test_tools_are_veiled_and_their_arguments_put_back(fakes: FakeProvider
     fakes.ollama.says(reply(calls=(ToolCall("mail", {"to": "EMAIL_1", "dear": "PERSON_1"}),)))
     answer = await client.complete(asked, log := EventLog())
 
-    assert "lee@" not in sent(fakes)
-    assert "Ann" not in sent(fakes)
+    assert "lee@" not in sent_text(fakes)
+    assert "Ann" not in sent_text(fakes)
     assert answer.tool_calls[0].arguments == {"to": "lee@example.org", "dear": 'Anna "Ann" Lee'}
     pieces = "".join(event.arguments for event in log.events if isinstance(event, ToolCallDelta))
     assert not pieces or json.loads(pieces) == answer.tool_calls[0].arguments
@@ -169,8 +169,8 @@ async def test_a_discussion_takes_a_veil_and_its_journal_says_what_left(
     config = discussion("ollama/phi4:cloud", {"names": "Anna Schmidt"})
     result = await ConversationManager.from_config(config).run_discussion()
 
-    assert "Anna" not in sent(fakes)
-    assert "lee@" not in sent(fakes)
+    assert "Anna" not in sent_text(fakes)
+    assert "lee@" not in sent_text(fakes)
     journal = (tmp_path / result.run_dir / "journal.jsonl").read_text(encoding="utf-8")
     (left,) = [each["text"] for each in map(json.loads, journal.splitlines()) if each["type"] == "veiled"]
     assert "Ask PERSON_1 about EMAIL_1." in left
@@ -186,8 +186,8 @@ async def test_what_has_a_form_of_ones_own_is_found_by_a_pattern_and_named_after
     config["discussion"]["goal"] = "Which is older: TCK-480021 or TCK-480022? " + "See both. " * 200 + "TCK-480021"
     result = await ConversationManager.from_config(config).run_discussion()
 
-    assert "TCK-" not in sent(fakes)
-    assert "TICKET_1 or TICKET_2?" in sent(fakes)
+    assert "TCK-" not in sent_text(fakes)
+    assert "TICKET_1 or TICKET_2?" in sent_text(fakes)
     assert result.messages[1].text == "TCK-480021 is older than TCK-480022."
 
 
@@ -211,7 +211,7 @@ def with_finder(fakes: FakeProviders, found: Any, **more: Any) -> dict[str, Any]
     return config
 
 
-def asked(fakes: FakeProviders, model: str) -> list[str]:
+def questions_to(fakes: FakeProviders, model: str) -> list[str]:
     return [json.dumps(each.body, ensure_ascii=False) for each in fakes.ollama.questions if each.body["model"] == model]
 
 
@@ -222,11 +222,11 @@ async def test_what_no_rule_finds_a_model_of_this_machine_does_once_for_each_tex
     config = with_finder(fakes, lambda text: json.dumps({"private": FOUND.get(text, [])}))
     result = await ConversationManager.from_config(config).run_discussion()
 
-    left = "\n".join(asked(fakes, "phi4:cloud"))
+    left = "\n".join(questions_to(fakes, "phi4:cloud"))
     assert not [each for each in ("Kite", "Oduya", "Leeds", "88-K", "1981") if each in left]
     assert "the clinic" in left
     assert result.messages[1].text == "Kite & Sons and Leeds, then."
-    looked_at = [each for each in asked(fakes, "qwen3:4b") for letter in LETTERS if f'"{letter}"' in each]
+    looked_at = [each for each in questions_to(fakes, "qwen3:4b") for letter in LETTERS if f'"{letter}"' in each]
     assert len(looked_at) == 2
     journal = (tmp_path / result.run_dir / "journal.jsonl").read_text(encoding="utf-8")
     replied = [each for each in map(json.loads, journal.splitlines()) if each["type"] == "model_replied"]
@@ -239,13 +239,13 @@ async def test_nothing_is_sent_when_nobody_looked_for_what_is_private(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     result = await ConversationManager.from_config(with_finder(fakes, lambda text: failing)).run_discussion()
-    assert not asked(fakes, "phi4:cloud")
+    assert not questions_to(fakes, "phi4:cloud")
     assert "ollama/qwen3:4b, which looks for what is private, brought no answer, so nothing was sent" in str(result)
 
     config = with_finder(fakes, lambda text: failing, without_finder="send")
     result = await ConversationManager.from_config(config).run_discussion()
-    assert "Oduya" not in "".join(asked(fakes, "phi4:cloud"))
-    assert "Kite" in "".join(asked(fakes, "phi4:cloud"))
+    assert "Oduya" not in "".join(questions_to(fakes, "phi4:cloud"))
+    assert "Kite" in "".join(questions_to(fakes, "phi4:cloud"))
 
 
 async def test_the_helper_of_a_pair_takes_a_veil(
@@ -263,8 +263,8 @@ async def test_the_helper_of_a_pair_takes_a_veil(
     config = {"discussion": {"goal": goal, "turns": 2, "models": models, "collaboration": pairs}}
     await ConversationManager.from_config(config).run_discussion()
 
-    assert "PERSON_1" in sent(fakes)
-    assert not [secret for secret in ("Anna", "lee@", "1234567") if secret in sent(fakes)]
+    assert "PERSON_1" in sent_text(fakes)
+    assert not [secret for secret in ("Anna", "lee@", "1234567") if secret in sent_text(fakes)]
 
 
 HOSTILE = ("a.", "Aa-", "Aa ", "1 ", "1.", "de12 abcd ", "eyJ.", "a(at)", "a@a.a-", "Dr. Aa ", "+1 ", "0 1 ", "Bearer ")

@@ -22,7 +22,7 @@ from .vendor_bodies import (
     TEXT,
     USE,
     VendorFault,
-    altered,
+    altered_answer,
     both,
     chat,
     claude,
@@ -36,30 +36,30 @@ from .vendor_bodies import (
 def _bytes() -> Iterator[VendorFault]:
     """Bytes that a strict reader would trip over."""
     for name, wires, answer in (
-        ("a byte order mark", ALL, altered(lambda data: b"\xef\xbb\xbf" + data)),
-        ("CR LF", ALL, altered(lambda data: data.replace(b"\n", b"\r\n"))),
-        ("CR alone", EVENTS, altered(lambda data: data.replace(b"\n", b"\r"))),
-        ("no space behind the colon", EVENTS, altered(lambda data: data.replace(b"data: ", b"data:"))),
-        ("comments between", EVENTS, altered(lambda data: b": PROCESSING\n\n" + data.replace(b"\n\n",
+        ("a byte order mark", ALL, altered_answer(lambda data: b"\xef\xbb\xbf" + data)),
+        ("CR LF", ALL, altered_answer(lambda data: data.replace(b"\n", b"\r\n"))),
+        ("CR alone", EVENTS, altered_answer(lambda data: data.replace(b"\n", b"\r"))),
+        ("no space behind the colon", EVENTS, altered_answer(lambda data: data.replace(b"data: ", b"data:"))),
+        ("comments between", EVENTS, altered_answer(lambda data: b": PROCESSING\n\n" + data.replace(b"\n\n",
             b"\n\n: ping\n\n"))),
-        ("ids and retries", EVENTS, altered(lambda data: data.replace(b"data: ", b"id: 7\nretry: 100\ndata: "))),
-        ("empty lines", ALL, altered(lambda data: b"\n\n" + data.replace(b"\n\n", b"\n\n\n\n"))),
-        ("no last newline", ALL, altered(lambda data: data.rstrip(b"\n"))),
-        ("no content type", ALL, altered(lambda data: data, Content_Type="")),
-        ("plain text", ALL, altered(lambda data: data, Content_Type="text/plain; charset=utf-8")),
-        ("JSON for a stream", ALL, altered(lambda data: data, Content_Type="application/json")),
-        ("a stream for JSON", ALL, altered(lambda data: data, Content_Type="text/event-stream")),
-        ("a page's type", ALL, altered(lambda data: data, Content_Type="text/html")),
-        ("octets", ALL, altered(lambda data: data, Content_Type="application/octet-stream")),
-        ("Latin-1 in the header", ALL, altered(lambda data: data,
+        ("ids and retries", EVENTS, altered_answer(lambda data: data.replace(b"data: ", b"id: 7\nretry: 100\ndata: "))),
+        ("empty lines", ALL, altered_answer(lambda data: b"\n\n" + data.replace(b"\n\n", b"\n\n\n\n"))),
+        ("no last newline", ALL, altered_answer(lambda data: data.rstrip(b"\n"))),
+        ("no content type", ALL, altered_answer(lambda data: data, Content_Type="")),
+        ("plain text", ALL, altered_answer(lambda data: data, Content_Type="text/plain; charset=utf-8")),
+        ("JSON for a stream", ALL, altered_answer(lambda data: data, Content_Type="application/json")),
+        ("a stream for JSON", ALL, altered_answer(lambda data: data, Content_Type="text/event-stream")),
+        ("a page's type", ALL, altered_answer(lambda data: data, Content_Type="text/html")),
+        ("octets", ALL, altered_answer(lambda data: data, Content_Type="application/octet-stream")),
+        ("Latin-1 in the header", ALL, altered_answer(lambda data: data,
             Content_Type="application/json; charset=iso-8859-1")),
-        ("gzip", ALL, altered(gzip.compress, Content_Encoding="gzip")),
-        ("a megabyte of white space", ALL, altered(lambda data: b" " * 2**20 + b"\n\n" + data)),
+        ("gzip", ALL, altered_answer(gzip.compress, Content_Encoding="gzip")),
+        ("a megabyte of white space", ALL, altered_answer(lambda data: b" " * 2**20 + b"\n\n" + data)),
     ):
         yield gives(name, wires, answer, streamed=True if wires == EVENTS else None)
-    yield fails("no gzip", ALL, altered(lambda data: data, Content_Encoding="gzip"), PASSES, Unreachable,
+    yield fails("no gzip", ALL, altered_answer(lambda data: data, Content_Encoding="gzip"), PASSES, Unreachable,
         "connection")
-    yield fails("an encoding that nobody asked for", ALL, altered(lambda data: b"\x8b\x1f" + data,
+    yield fails("an encoding that nobody asked for", ALL, altered_answer(lambda data: b"\x8b\x1f" + data,
         Content_Encoding="br"), PASSES, Unreachable, "connection")
 
 

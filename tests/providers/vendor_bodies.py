@@ -64,7 +64,7 @@ def sound(scene: Scene) -> HttpAnswer:
     return reply_answer(scene.api, scene.question, reply(WHOLE))
 
 
-def altered(change: Callable[[bytes], bytes], **headers: str) -> Answer:
+def altered_answer(change: Callable[[bytes], bytes], **headers: str) -> Answer:
     """A sound answer with other bytes, or under other headers."""
 
     def answer(scene: Scene) -> HttpAnswer:
@@ -84,13 +84,13 @@ def chat(message: Any, reason: Any = "stop", **more: Any) -> Answer:
 def sse(*events: Any, named: bool = False) -> Answer:
     """Events that are bytes are sent as they are, all others as JSON."""
 
-    def written(each: Any) -> bytes:
+    def encode_event(each: Any) -> bytes:
         if isinstance(each, bytes):
             return each
         name = b"event: %b\n" % each["type"].encode() if named else b""
         return name + b"data: %b\n\n" % json.dumps(each).encode()
 
-    return lambda scene: HttpAnswer((b"".join(map(written, events)),), 200, {"Content-Type": "text/event-stream"})
+    return lambda scene: HttpAnswer((b"".join(map(encode_event, events)),), 200, {"Content-Type": "text/event-stream"})
 
 
 def chunk(delta: Any, reason: Any = None, **more: Any) -> dict[str, Any]:

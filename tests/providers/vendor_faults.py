@@ -24,19 +24,19 @@ def _scenes(wire: str, faults: Iterable[VendorFault]) -> Iterator[tuple[Scene, V
 
 
 async def check_errors(wire: str) -> list[str]:
-    """What is wrong with each call whose fault stays; empty where the error is as it has to be."""
+    """Returns what is wrong with each call whose fault stays; empty where the error is as it has to be."""
     faults = [found for found in VENDOR_FAULTS if found.row.error]
     return await asyncio.gather(*(for_good(scene, *found.says) for scene, found in _scenes(wire, faults)))
 
 
 async def check_retries(wire: str) -> list[str]:
-    """What is wrong with each call whose fault passes; empty where the answer is as it has to be."""
+    """Returns what is wrong with each call whose fault passes; empty where the answer is as it has to be."""
     faults = [found for found in VENDOR_FAULTS if found.row.error and found.row.again != "never"]
     return await asyncio.gather(*(in_passing(scene) for scene, _ in _scenes(wire, faults)))
 
 
 async def check_answers(wire: str) -> list[str]:
-    """What is wrong with each call whose answer is untidy; empty where it is read."""
+    """Returns what is wrong with each call whose answer is untidy; empty where it is read."""
     faults = [found for found in VENDOR_FAULTS if found.gives]
     return await asyncio.gather(*(wrong_answer(scene, found.gives) for scene, found in _scenes(wire, faults)))
 

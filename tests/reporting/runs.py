@@ -57,7 +57,7 @@ EVENTS: tuple[Event, ...] = (
 )
 
 
-async def written(run_dir: Path, *events: Event) -> Path:
+async def write_run(run_dir: Path, *events: Event) -> Path:
     journal = Journal.create(run_dir)
     for event in events or EVENTS:
         await journal(event)

@@ -15,7 +15,7 @@ from ai_battle.benchmark.tasks import Task
 from ai_battle.reporting.benchmark_report import render, write_benchmark_reports
 from ai_battle.reporting.charts import Scale, fitting, label_boxes
 
-from ..benchmark.results import HELPED, LARGE, SMALL, helped, results, scored
+from ..benchmark.results import HELPED, LARGE, SMALL, helped_samples, results, scored_samples
 from .hostile import HOSTILE
 from .test_browser import CHROMIUM, DARK, browser, serious_findings
 
@@ -39,13 +39,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
     right = ["x" if n % 2 else "." for n in range(MANY)]
     after = ["x" if n % 2 or n % 4 == 0 else "." for n in range(MANY)]
     got = ["x" if n % 3 == 0 else "." for n in range(MANY)]
-    of_helped = helped("".join(right), "".join(after), "".join(got))
+    of_helped = helped_samples("".join(right), "".join(after), "".join(got))
     of_helped[0] = replace(of_helped[0], answer=HOSTILE, small_answer=HOSTILE, large_answer=HOSTILE, reason=HOSTILE)
     samples = [
-        *scored("small", [float(each == "x") for each in right], 0.001),
+        *scored_samples("small", [float(each == "x") for each in right], 0.001),
         *of_helped,
-        *scored("large", [1.0] * (MANY - 4) + [0.0] * 4, 0.02),
-        *scored("silly", [float(n % 5 == 0) for n in range(MANY)], 0.03),
+        *scored_samples("large", [1.0] * (MANY - 4) + [0.0] * 4, 0.02),
+        *scored_samples("silly", [float(n % 5 == 0) for n in range(MANY)], 0.03),
     ]
     samples[1] = replace(samples[1], error=HOSTILE)
     tasks = [Task(f"t{n}", HOSTILE if n == 0 else f"Question {n}?", "42") for n in range(MANY)]
@@ -109,7 +109,7 @@ def test_the_page_needs_nothing_from_elsewhere(page: str) -> None:
 
 
 def test_the_most_telling_tasks_come_first_and_long_answers_are_cut(store: Store, tmp_path: Path) -> None:
-    samples = [*scored("a", [1.0] * 300), *scored("b", [1.0] * 299 + [0.0])]
+    samples = [*scored_samples("a", [1.0] * 300), *scored_samples("b", [1.0] * 299 + [0.0])]
     samples[0] = replace(samples[0], answer="long " * 3_000)
     many = results(tmp_path / "many", {"a": SMALL, "b": LARGE}, samples)
     page = "".join(render(write_benchmark_reports(many), many))

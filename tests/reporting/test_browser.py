@@ -19,7 +19,7 @@ from ai_battle.reporting.exports import write_reports
 
 from ..server.advisor.node import install
 from .hostile import events
-from .runs import EVENTS, written
+from .runs import EVENTS, write_run
 from .test_html import HARMLESS, Page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -75,7 +75,7 @@ def browser(folder: Path, page: Path, *wish: str) -> str:
 
 
 async def hostile_report(folder: Path, bait: Bait) -> Path:
-    return write_reports(await written(folder / "run", *events(bait.address)))[1]
+    return write_reports(await write_run(folder / "run", *events(bait.address)))[1]
 
 
 async def test_what_models_wrote_runs_nothing_and_fetches_nothing(tmp_path: Path, bait: Bait) -> None:
@@ -113,7 +113,7 @@ async def test_the_bait_is_taken_by_a_page_that_does_not_escape(tmp_path: Path, 
 
 async def test_the_report_can_be_looked_at(tmp_path: Path, bait: Bait) -> None:
     picture = tmp_path / "report.png"
-    report = write_reports(await written(tmp_path / "run", *EVENTS))[1]
+    report = write_reports(await write_run(tmp_path / "run", *EVENTS))[1]
     browser(tmp_path, report, f"--screenshot={picture}", "--window-size=1000,1200")
     assert picture.stat().st_size > 20_000, "an empty page makes a smaller picture"
 
@@ -137,22 +137,24 @@ async def test_on_paper_every_turn_is_whole_and_one_that_fits_a_page_is_not_cut(
 @pytest.mark.parametrize("width", [390, 1000])
 async def test_nothing_of_the_page_is_wider_than_the_window(tmp_path: Path, bait: Bait, width: int) -> None:
     report = await hostile_report(tmp_path, bait)
-    assert int(measured(tmp_path, report, width, "document.documentElement.scrollWidth")) <= width
+    assert int(measure(tmp_path, report, width, "document.documentElement.scrollWidth")) <= width
 
 
 async def test_no_heading_and_no_role_is_broken_within_a_word_on_a_telephone(tmp_path: Path) -> None:
     used = {"participant": "ann", "calls": 1, "input_tokens": 1_245, "output_tokens": 40, "cost_usd": 0.0011}
     rows = tuple(used | {"role": role, "seconds": 61.0} for role in ("own", "helper", "wasted"))
-    report = write_reports(await written(tmp_path / "run", *EVENTS[:-1], HelpSummed(3, 1, 0.1, rows=rows), EVENTS[-1]))
+    report = write_reports(
+        await write_run(tmp_path / "run", *EVENTS[:-1], HelpSummed(3, 1, 0.1, rows=rows), EVENTS[-1])
+    )
     words = "document.querySelectorAll('section > table th, [aria-label=help] td:nth-child(2)')"
     split = "each.textContent.split(' ').length < lines(each)"
     lines = "(each, all = document.createRange()) => (all.selectNodeContents(each), all.getClientRects().length)"
 
-    found = measured(tmp_path, report[1], 390, f"(lines => [...{words}].filter(each => {split}).length)({lines})")
+    found = measure(tmp_path, report[1], 390, f"(lines => [...{words}].filter(each => {split}).length)({lines})")
     assert int(found) == 0
 
 
-def measured(folder: Path, report: Path, width: int, expression: str) -> str:
+def measure(folder: Path, report: Path, width: int, expression: str) -> str:
     """Returns what a script says in a frame of that width: a window can't be as narrow as a telephone's."""
     script = f"<script>document.title = 'MEASURED' + ({expression})</script></body>"
     (folder / "inner.html").write_text(POLICY.sub("", report.read_text()).replace("</body>", script))
@@ -189,6 +191,6 @@ async def test_axe_finds_nothing_serious(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, bait: Bait, scheme: str, run: str
 ) -> None:
     told = EVENTS if run == "usual" else events(bait.address)
-    report = write_reports(await written(tmp_path / "run", *told))[1]
+    report = write_reports(await write_run(tmp_path / "run", *told))[1]
     wish = [DARK] if scheme == "dark" else []
     assert serious_findings(report, tmp_path, tmp_path_factory, *wish) == []

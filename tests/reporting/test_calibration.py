@@ -20,7 +20,7 @@ def answers(number: int = 60, helper: float = 1.0) -> list[LabelledAnswer]:
     return [LabelledAnswer(PROMPT, RIGHT if n % 3 else WRONG, float(n % 3 > 0), helper) for n in range(number)]
 
 
-def said(target: Target, made: list[LabelledAnswer]) -> str:
+def recommendation_of(target: Target, made: list[LabelledAnswer]) -> str:
     return " ".join(recommendation(calibrate(made, target), target))
 
 
@@ -70,9 +70,9 @@ def test_where_help_brings_nothing_the_page_does_not_recommend_any() -> None:
 
 
 def test_what_the_recommended_share_is_likely_to_bring_is_told() -> None:
-    assert "33.3% of the answers get help" in said(Target("quality", 1), answers())
-    assert "about 1.000 (95 % interval" in said(Target("quality", 1), answers())
-    assert "100% of the helper's advantage" in said(Target("quality", 1), answers())
+    assert "33.3% of the answers get help" in recommendation_of(Target("quality", 1), answers())
+    assert "about 1.000 (95 % interval" in recommendation_of(Target("quality", 1), answers())
+    assert "100% of the helper's advantage" in recommendation_of(Target("quality", 1), answers())
 
 
 def test_what_is_likely_lies_within_its_interval_also_between_two_points_of_the_curve() -> None:
@@ -96,7 +96,7 @@ def test_what_is_likely_lies_within_its_interval_also_between_two_points_of_the_
     ],
 )
 def test_what_to_know_before_relying_on_it_is_told(target: Target, made: list[LabelledAnswer], words: str) -> None:
-    assert words in said(target, made)
+    assert words in recommendation_of(target, made)
 
 
 def test_nothing_is_doubted_without_a_reason() -> None:

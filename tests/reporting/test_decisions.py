@@ -10,7 +10,7 @@ from ai_battle.core.messages import Message, ToolCall, assistant
 from ai_battle.core.tooling import By, ToolDecided
 from ai_battle.reporting.exports import export
 
-from .runs import ANN, CALL, EVENTS, written
+from .runs import ANN, CALL, EVENTS, write_run
 
 STEPS = (Message("assistant", (CALL,), "ann"),)
 TURN = TurnFinished(1, 1, "ann", assistant("Done.", "ann"), ANN, "gpt-4o", 1.0, steps=STEPS)
@@ -18,7 +18,7 @@ LATER = TurnFinished(2, 1, "bob", assistant("Done.", "bob"), ANN, "gpt-4o", 1.0,
 
 
 async def document(run_dir: Path, form: str, *decided: ToolDecided) -> str:
-    return "".join(export(await written(run_dir, EVENTS[0], TurnStarted(1, 1, "ann"), *decided, TURN, LATER), form))
+    return "".join(export(await write_run(run_dir, EVENTS[0], TurnStarted(1, 1, "ann"), *decided, TURN, LATER), form))
 
 
 @pytest.mark.parametrize("form", ["md", "html"])
@@ -49,6 +49,6 @@ async def test_a_decision_holds_for_the_calls_of_its_turn_alone(tmp_path: Path, 
     """Ids of calls are unique in one answer only."""
     decided = ToolDecided(ToolCall("web_search", {}, CALL.id), "denied", "person", speaker="bob")
     failed = TurnFailed(1, 1, "bob", "no answer", "skip")
-    told = "".join(export(await written(tmp_path, EVENTS[0], TurnStarted(1, 1, "bob"), decided, failed, TURN), form))
+    told = "".join(export(await write_run(tmp_path, EVENTS[0], TurnStarted(1, 1, "bob"), decided, failed, TURN), form))
     assert "web_search(<b>x</b>)</summary>" in unescape(told)
     assert "by a person" not in told

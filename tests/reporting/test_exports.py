@@ -15,15 +15,15 @@ from ai_battle.core.errors import ConfigError, JournalError
 from ai_battle.reporting.exports import FORMATS, export, write_reports
 from ai_battle.wire.genai import message_from_json
 
-from .runs import EVENTS, HOSTILE, STEPS, written
+from .runs import EVENTS, HOSTILE, STEPS, write_run
 
 
-async def exported(run_dir: Path, format_: str) -> str:
-    return "".join(export(await written(run_dir), format_))
+async def exported_text(run_dir: Path, format_: str) -> str:
+    return "".join(export(await write_run(run_dir), format_))
 
 
 async def test_jsonl_has_every_message_without_loss(tmp_path: Path) -> None:
-    lines = (await exported(tmp_path, "jsonl")).splitlines()
+    lines = (await exported_text(tmp_path, "jsonl")).splitlines()
     prompt, first, *steps_and_second, third = [message_from_json(json.loads(line)) for line in lines]
 
     assert [prompt, first, steps_and_second[-1], third] == list(messages(tmp_path))
@@ -31,7 +31,7 @@ async def test_jsonl_has_every_message_without_loss(tmp_path: Path) -> None:
 
 
 async def test_openai_is_a_list_of_messages_that_the_api_takes(tmp_path: Path) -> None:
-    prompt, first, called, returned, second, _ = json.loads(await exported(tmp_path, "openai"))
+    prompt, first, called, returned, second, _ = json.loads(await exported_text(tmp_path, "openai"))
 
     assert prompt["content"][0]["image_url"] == {"url": "data:image/png;base64,iVBORw=="}
     assert (first["role"], first["content"]) == ("assistant", "Plain **words**, and `code`.")
@@ -41,7 +41,7 @@ async def test_openai_is_a_list_of_messages_that_the_api_takes(tmp_path: Path) -
 
 
 async def test_csv_has_a_row_for_every_turn(tmp_path: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(await exported(tmp_path, "csv"), newline="")))
+    rows = list(csv.DictReader(io.StringIO(await exported_text(tmp_path, "csv"), newline="")))
 
     assert [row["turn"] for row in rows] == ["1", "2", "4"]
     assert (rows[0]["speaker"], rows[0]["output_tokens"], rows[0]["cost_usd"]) == ("ann", "200", "0.5")
@@ -49,12 +49,12 @@ async def test_csv_has_a_row_for_every_turn(tmp_path: Path) -> None:
 
 
 async def test_a_spreadsheet_does_not_run_what_a_model_wrote(tmp_path: Path) -> None:
-    rows = list(csv.DictReader(io.StringIO(await exported(tmp_path, "csv"), newline="")))
+    rows = list(csv.DictReader(io.StringIO(await exported_text(tmp_path, "csv"), newline="")))
     assert rows[2]["text"].startswith("'=HYPERLINK(1)")
 
 
 async def test_a_run_without_messages_is_an_empty_list(tmp_path: Path) -> None:
-    assert json.loads("".join(export(await written(tmp_path, EVENTS[0]), "openai"))) == []
+    assert json.loads("".join(export(await write_run(tmp_path, EVENTS[0]), "openai"))) == []
 
 
 def test_an_unknown_format_is_named(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_what_is_no_run_is_exported_to_no_output(tmp_path: Path, format_: str) -
 async def test_a_long_run_takes_no_more_memory_than_a_short_one(tmp_path: Path, format_: str) -> None:
     """4,000 turns of 2 KB, rendered in a process that may grow by 6 MB."""
     turn = EVENTS[4:5]
-    path = (await written(tmp_path, EVENTS[0], *turn)) / "journal.jsonl"
+    path = (await write_run(tmp_path, EVENTS[0], *turn)) / "journal.jsonl"
     first, line = path.read_bytes().splitlines(keepends=True)
     long = line.replace(b"Plain", b"Plain " * 350)
     path.write_bytes(first + b"".join(long.replace(b'"seq":1,', b'"seq":%d,' % seq) for seq in range(1, 4_001)))

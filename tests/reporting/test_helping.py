@@ -12,7 +12,7 @@ from ai_battle.core.helping import AnswersCompared, DraftDropped, HelpAsked, Rol
 from ai_battle.reporting.exports import export
 from ai_battle.reporting.sentences import sentence
 
-from .runs import written
+from .runs import write_run
 
 STUCK = StuckFound(0.3, 0.58, "a sum in it does not hold.", {"wrong_sums": 1.0, "length": 0.69}, speaker="Small")
 SPENT = Usage(10, 5)
@@ -32,7 +32,7 @@ def test_why_help_is_asked_for_is_told_once() -> None:
 async def test_why_help_is_asked_for_is_told_once_in_a_report_as_well(tmp_path: Path) -> None:
     other = HelpAsked("council", "no two agree", "history", speaker="Small")
     asked = HelpAsked("rescue", STUCK.reason, "history", speaker="Small")
-    await written(tmp_path, STUCK, asked, other, asked)
+    await write_run(tmp_path, STUCK, asked, other, asked)
 
     lines = [line for line in "".join(export(tmp_path, "md")).splitlines() if line.startswith("> Small gets")]
     assert lines == [

@@ -11,7 +11,7 @@ import pytest
 from ai_battle.core.events import RunStarted
 from ai_battle.reporting.exports import export, write_reports
 
-from .runs import written
+from .runs import write_run
 
 HARMLESS = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "section", "article", "h1", "h2", "p", "b",
@@ -49,7 +49,7 @@ class Page(HTMLParser):
 
 @pytest.fixture
 async def html(tmp_path: Path) -> str:
-    return "".join(export(await written(tmp_path), "html"))
+    return "".join(export(await write_run(tmp_path), "html"))
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_a_picture_is_shown_in_the_page_itself(page: Page) -> None:
 
 
 async def test_a_run_that_is_still_going_can_be_looked_at(tmp_path: Path) -> None:
-    page = Page("".join(export(await written(tmp_path, RunStarted("x", "run", {"ann": "scripted"})), "html")))
+    page = Page("".join(export(await write_run(tmp_path, RunStarted("x", "run", {"ann": "scripted"})), "html")))
     assert "unfinished" in page.texts
     assert "0 turns" in page.texts
 

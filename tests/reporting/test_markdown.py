@@ -8,18 +8,18 @@ from ai_battle.core.events import RunStarted, TurnFinished
 from ai_battle.core.messages import assistant
 from ai_battle.reporting.exports import export
 
-from .runs import ANN, EVENTS, written
+from .runs import ANN, EVENTS, write_run
 
 
 @pytest.fixture
 async def markdown(tmp_path: Path) -> str:
-    return "".join(export(await written(tmp_path), "md"))
+    return "".join(export(await write_run(tmp_path), "md"))
 
 
-async def said(folder: Path, text: str) -> str:
-    """How a text of a model stands in the transcript."""
+async def transcript_text(folder: Path, text: str) -> str:
+    """Returns how a text of a model stands in the transcript."""
     finished = TurnFinished(1, 1, "ann", assistant(text, "ann"), ANN, "gpt-4o", 1.0)
-    document = "".join(export(await written(folder, EVENTS[0], finished), "md"))
+    document = "".join(export(await write_run(folder, EVENTS[0], finished), "md"))
     return document.partition("## 1. ann\n\n")[2].partition("\n\n---\n")[0]
 
 
@@ -77,9 +77,9 @@ async def test_what_happened_beside_the_turns_is_told(markdown: str) -> None:
 )
 async def test_a_text_stays_in_its_place(tmp_path: Path, text: str, stands_as: str) -> None:
     """Its tags are text, its pictures are not fetched, its headings stay below ours, its fences end with it."""
-    assert await said(tmp_path, text) == stands_as
+    assert await transcript_text(tmp_path, text) == stands_as
 
 
 async def test_names_can_not_break_the_table(tmp_path: Path) -> None:
-    document = "".join(export(await written(tmp_path, RunStarted("x", "", {"a|b\n": "m"})), "md"))
+    document = "".join(export(await write_run(tmp_path, RunStarted("x", "", {"a|b\n": "m"})), "md"))
     assert "| a\\|b | m | 0 |" in document

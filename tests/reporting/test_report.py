@@ -10,7 +10,7 @@ from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assista
 from ai_battle.reporting.exports import export
 from ai_battle.testing import FakeProviders
 
-from .runs import ANN, EVENTS, written
+from .runs import ANN, EVENTS, write_run
 from .test_html import Page
 
 STUCK = "I do not know. " * 40
@@ -76,7 +76,7 @@ async def test_a_call_is_one_open_card_with_its_result(tmp_path: Path) -> None:
     failed = ToolResult(sums[1], (Text('{"error": "no unit"}'),), is_error=True)
     steps = (Message("assistant", sums, "ann"), Message("tool", (found, failed), "ann"))
     turn = TurnFinished(1, 1, "ann", assistant("84.", "ann"), ANN, "gpt-4o", 1.0, steps=steps)
-    await written(tmp_path, EVENTS[0], TurnStarted(1, 1, "ann"), turn)
+    await write_run(tmp_path, EVENTS[0], TurnStarted(1, 1, "ann"), turn)
 
     page = "".join(export(tmp_path, "html"))
     assert '<details class="tool" open><summary>calculator(12*7) -&gt; 84</summary>' in page

@@ -61,7 +61,7 @@ class Received:
         return inside or self.body
 
 
-def received(fakes: FakeProviders, wire: str) -> list[Received]:
+def received_requests(fakes: FakeProviders, wire: str) -> list[Received]:
     fake: FakeProvider = getattr(fakes, wire)
     return [Received(wire, request.body) for request in fake.questions]
 

@@ -27,7 +27,7 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "ai_battle", *map(str, arguments)]
 
 
-def begun(*arguments: object, **how: Any) -> subprocess.Popen[str]:
+def begin(*arguments: object, **how: Any) -> subprocess.Popen[str]:
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     _begun.append(process := subprocess.Popen(command(*arguments), text=True, **(pipes | how)))
     return process
@@ -49,10 +49,10 @@ class Ended:
 
 
 def run(*arguments: object, **how: Any) -> Ended:
-    return ended(begun(*arguments, **how))
+    return wait_for_end(begin(*arguments, **how))
 
 
-def ended(process: subprocess.Popen[str]) -> Ended:
+def wait_for_end(process: subprocess.Popen[str]) -> Ended:
     started = time.monotonic()
     out, err = process.communicate(timeout=PATIENCE)
     return Ended(process.returncode, out or "", err or "", time.monotonic() - started)

@@ -52,7 +52,7 @@ def cases(wire: str, names: Iterable[str]) -> list[Case]:
 
 
 async def differences(door: str, cases: Iterable[Case], folder: Path) -> dict[str, str]:
-    """Where ledger and bill are not the same to the cent; several cases at a time."""
+    """Returns where ledger and bill are not the same to the cent; several cases at a time."""
     room, found = asyncio.Semaphore(AT_ONCE), dict[str, str]()
 
     async def compare(case: Case, folder: Path) -> None:

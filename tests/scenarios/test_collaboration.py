@@ -34,7 +34,7 @@ def discussion(pair: dict[str, Any], turns: int = 1, **more: Any) -> dict[str, A
     }
 
 
-async def played(source: dict[str, Any]) -> tuple[RunResult, EventLog]:
+async def play(source: dict[str, Any]) -> tuple[RunResult, EventLog]:
     log = EventLog()
     return await CollaborativeConversationManager.from_config(source).run_discussion(log), log
 
@@ -46,7 +46,7 @@ def of(kind: type, log: EventLog) -> list[Any]:
 async def test_an_answer_that_is_good_enough_costs_nothing_of_the_large_model(fakes: FakeProviders) -> None:
     fakes.ollama.says("The number is seven.")
 
-    result, _ = await played(discussion({}))
+    result, _ = await play(discussion({}))
 
     assert result.messages[1].text == "The number is seven."
     assert (len(fakes.ollama.questions), len(fakes.openai.questions)) == (1, 0)
@@ -59,7 +59,7 @@ async def test_a_stuck_model_gets_advice_and_tries_again(fakes: FakeProviders) -
     fakes.ollama.says(STUCK, "The number is seven.")
     fakes.openai.says("Count the dwarfs.")
 
-    result, log = await played(discussion({}))
+    result, log = await play(discussion({}))
 
     assert result.messages[1].text == "The number is seven."
     assert (len(fakes.ollama.questions), len(fakes.openai.questions)) == (2, 1)
@@ -71,7 +71,7 @@ async def test_what_helping_cost_is_in_the_journal_and_adds_up(fakes: FakeProvid
     fakes.ollama.says(STUCK, "The number is seven.")
     fakes.openai.says("Count the dwarfs.")
 
-    result, _ = await played(discussion({}))
+    result, _ = await play(discussion({}))
 
     (told,) = [event for _, event in read(result.run_dir) if isinstance(event, HelpSummed)]
     rows = {row["role"]: row for row in told.rows if row["participant"] == "small"}
@@ -90,7 +90,7 @@ async def test_a_helper_that_fails_never_breaks_the_turn(fakes: FakeProviders, n
     fakes.ollama.says(STUCK)
     fakes.openai.always(fault(name))
 
-    result, log = await played(discussion({"helper_timeout": 0.5, "max_retries": 1}))
+    result, log = await play(discussion({"helper_timeout": 0.5, "max_retries": 1}))
 
     assert result.status == "done"
     assert result.messages[1].text == STUCK
@@ -103,7 +103,7 @@ async def test_the_next_of_several_helpers_stands_in(fakes: FakeProviders) -> No
     fakes.openai.always(fault("http_500"))
     fakes.anthropic.says("Count the dwarfs.")
 
-    result, log = await played(discussion({"secondary": ["gpt-4o", "claude-sonnet-5-5"]}))
+    result, log = await play(discussion({"secondary": ["gpt-4o", "claude-sonnet-5-5"]}))
 
     assert result.messages[1].text == "The number is seven."
     assert (len(fakes.openai.questions), len(fakes.anthropic.questions)) == (1, 1)
@@ -117,7 +117,7 @@ async def test_the_next_of_several_helpers_stands_in_for_one_that_declines(fakes
     fakes.openai.says(said)
     fakes.anthropic.says("Count the dwarfs.")
 
-    result, log = await played(discussion({"secondary": ["gpt-4o", "claude-sonnet-5-5"]}))
+    result, log = await play(discussion({"secondary": ["gpt-4o", "claude-sonnet-5-5"]}))
 
     assert result.messages[1].text == "The number is seven."
     assert (len(fakes.openai.questions), len(fakes.anthropic.questions)) == (1, 1)
@@ -134,7 +134,7 @@ async def test_the_next_of_several_helpers_stands_in_for_one_that_hangs(fakes: F
     fakes.anthropic.says("Count the dwarfs.")
 
     pair = {"secondary": ["gpt-4o", "claude-sonnet-5-5"], "helper_timeout": 1, "max_retries": 1}
-    result, log = await played(discussion(pair))
+    result, log = await play(discussion(pair))
 
     assert result.messages[1].text == "The number is seven."
     assert any("asked: no answer within 0.5 s" in event.message for event in of(Warned, log))
@@ -144,7 +144,7 @@ async def test_a_limit_of_calls_holds_over_the_run(fakes: FakeProviders) -> None
     fakes.ollama.always(STUCK)
     fakes.openai.always("Count the dwarfs.")
 
-    result, log = await played(discussion({"limits": {"calls": 2}}, turns=4))
+    result, log = await play(discussion({"limits": {"calls": 2}}, turns=4))
 
     assert (result.status, len(fakes.openai.questions)) == ("done", 2)
     assert "limit of calls" in of(HelpFailed, log)[-1].reason
@@ -211,7 +211,7 @@ async def test_a_turn_that_was_interrupted_moves_a_ladder_once(fakes: FakeProvid
 async def test_a_boost_pair_plans_with_the_large_model(fakes: FakeProviders) -> None:
     fakes.openai.says("SUMMARY:\nThe number is seven.")
 
-    result, _ = await played(discussion({"strategy": "boost"}))
+    result, _ = await play(discussion({"strategy": "boost"}))
 
     assert result.messages[1].text == "The number is seven."
     assert (len(fakes.ollama.questions), len(fakes.openai.questions)) == (0, 1)
@@ -222,7 +222,7 @@ async def test_a_helper_named_like_a_participant_has_its_model(fakes: FakeProvid
     source["discussion"]["models"]["teacher"] = {"type": "claude-sonnet-5-5", "parameters": {"max_tokens": 77}}
     fakes.ollama.says(STUCK, "The number is seven.")
 
-    await played(source)
+    await play(source)
 
     assert fakes.anthropic.questions[0].body["max_tokens"] == 77
 
@@ -353,7 +353,7 @@ async def test_a_helper_is_told_of_the_tools_and_the_small_model_has_them(fakes:
     fakes.ollama.says(STUCK, call("calculator", expression="3 + 4"), "The number is seven.")
     fakes.openai.says("Add three and four with the calculator.")
 
-    result, log = await played(discussion({}, tools=["calculator"]))
+    result, log = await play(discussion({}, tools=["calculator"]))
 
     advice = fakes.openai.questions[0].body
     assert result.messages[-2].text == "The number is seven."
@@ -366,7 +366,7 @@ async def test_a_model_that_takes_over_has_the_tools(fakes: FakeProviders) -> No
     fakes.ollama.says(STUCK)
     fakes.openai.says(call("calculator", expression="3 + 4"), "The number is seven.")
 
-    result, log = await played(discussion({"strategy": "takeover"}, tools=["calculator"]))
+    result, log = await play(discussion({"strategy": "takeover"}, tools=["calculator"]))
 
     assert result.messages[-2].text == "The number is seven."
     assert len(of(ToolReturned, log)) == 1

@@ -23,7 +23,7 @@ def discussion(small: dict[str, Any], **pair: Any) -> dict[str, Any]:
     return {"discussion": {"goal": "Find it.", "models": models, "turns": 2, "collaboration": {"pairs": pairs}}}
 
 
-async def played(source: dict[str, Any], out: Path, recordings: RecordingFiles) -> RunResult:
+async def play(source: dict[str, Any], out: Path, recordings: RecordingFiles) -> RunResult:
     return await CollaborativeConversationManager.from_config(source, out=out, recordings=recordings).run_discussion()
 
 
@@ -33,8 +33,8 @@ async def test_a_recorded_run_with_a_pair_is_played_again(tmp_path: Path, strate
     """Also where an answer was cut short, and where the helper was never asked."""
     source, tape = discussion(small, strategy=strategy), str(tmp_path / "tape.jsonl")
 
-    recorded = await played(source, tmp_path / "recorded", RecordingFiles(record=tape))
-    again = await played(source, tmp_path / "again", RecordingFiles(replay=tape))
+    recorded = await play(source, tmp_path / "recorded", RecordingFiles(record=tape))
+    again = await play(source, tmp_path / "again", RecordingFiles(replay=tape))
 
     assert again.status == recorded.status == "done"
     assert [message.text for message in again.messages] == [message.text for message in recorded.messages]
@@ -45,7 +45,7 @@ async def test_a_recording_answers_for_a_file_that_was_checked_without_it(fakes:
     tape = str(tmp_path / "tape.jsonl")
     source = {"discussion": {"goal": "Talk.", "models": {"a": {"type": "gpt-4o"}, "b": says("Yes.")}, "turns": 1}}
     fakes.openai.says("Hello.")
-    await played(source, tmp_path / "recorded", RecordingFiles(record=tape))
+    await play(source, tmp_path / "recorded", RecordingFiles(record=tape))
 
     loaded = load_checked(source)
     manager = ConversationManager.from_config(loaded, out=tmp_path / "again", recordings=RecordingFiles(replay=tape))

@@ -46,7 +46,7 @@ def council(fakes: FakeProviders) -> FakeProviders:
     return fakes
 
 
-async def held(tmp_path: Path, **pair: Any) -> Path:
+async def deliberate(tmp_path: Path, **pair: Any) -> Path:
     manager = CollaborativeConversationManager.from_config(discussion(**pair), out=tmp_path / "run")
     return (await manager.run_discussion()).run_dir
 
@@ -56,7 +56,7 @@ def events(run_dir: Path, kind: type) -> list[Any]:
 
 
 async def test_the_journal_has_the_ranking_and_each_member_s_cost(council: FakeProviders, tmp_path: Path) -> None:
-    run_dir = await held(tmp_path)
+    run_dir = await deliberate(tmp_path)
 
     (ranked,), (merged,) = events(run_dir, AnswersRanked), events(run_dir, AnswersMerged)
     assert ranked.speaker == merged.speaker == "small"
@@ -74,7 +74,7 @@ def _records(run_dir: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("shape", ["md", "html"])
 async def test_transcript_and_report_tell_it_in_its_order(council: FakeProviders, tmp_path: Path, shape: str) -> None:
-    page = "".join(export(await held(tmp_path), shape))
+    page = "".join(export(await deliberate(tmp_path), shape))
     told = [
         "answers as the peer of small", "A model ranks the answers for small", "answers as the judge of small",
         "The answers for small are ranked, best first", "answers as the chair of small", "answer of small is made of",
@@ -85,14 +85,14 @@ async def test_transcript_and_report_tell_it_in_its_order(council: FakeProviders
 
 
 async def test_show_has_it_too(ai_battle: Run, council: FakeProviders, tmp_path: Path) -> None:
-    shown = ai_battle("show", await held(tmp_path), 1).out
+    shown = ai_battle("show", await deliberate(tmp_path), 1).out
     assert "The answers for small are ranked, best first" in shown
     assert PARIS in shown
     assert NICE in shown
 
 
 async def test_a_replay_ranks_as_before_without_calling_a_model(council: FakeProviders, tmp_path: Path) -> None:
-    run_dir = await held(tmp_path)
+    run_dir = await deliberate(tmp_path)
     before = len(council.openai.questions)
     await replay(run_dir, log := EventLog())
     assert [event for event in log.events if isinstance(event, AnswersRanked)] == events(run_dir, AnswersRanked)
@@ -109,7 +109,7 @@ async def test_a_journal_without_drafts_has_no_reasons(council: FakeProviders, t
 
 
 async def test_the_same_model_twice_is_told(council: FakeProviders, tmp_path: Path) -> None:
-    run_dir = await held(tmp_path, peers=["gpt-4o", "gpt-4o"])
+    run_dir = await deliberate(tmp_path, peers=["gpt-4o", "gpt-4o"])
     assert any("openai/gpt-4o answers 2 times" in event.message for event in events(run_dir, Warned))
 
 

@@ -15,7 +15,7 @@ from ai_battle.core.events import EventLog, Summarised, TurnFinished, Warned
 from ai_battle.testing import FakeProviders, fault
 from tests.pixels import png
 
-from .bodies import TYPES, received
+from .bodies import TYPES, received_requests
 
 PNG = png()
 
@@ -57,7 +57,7 @@ async def test_any_server_with_the_api_of_openai_has_a_name_of_its_own(fakes: Fa
     assert (question.headers["authorization"], question.headers["x-team"]) == ("Bearer mine", "seven")
 
 
-def shown(source: dict[str, Any], *options: str) -> int:
+def run_source(source: dict[str, Any], *options: str) -> int:
     """Runs it on the command line, among fake providers; the exit code."""
     Path("talk.json").write_text(json.dumps(source))
     return run_command(["run", "talk.json", "--out", "here", *options])
@@ -84,7 +84,7 @@ def running(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvide
 def test_a_cost_is_known_or_nothing_or_unknown_and_never_a_wrong_zero(
     running: FakeProviders, capsys: pytest.CaptureFixture[str], type_: str, prices: dict[str, Any], cost: str
 ) -> None:
-    assert shown(talk(type_, prices=prices)) == 0
+    assert run_source(talk(type_, prices=prices)) == 0
     assert re.search(
         rf"^Done \(turns\) after 4 turns: \d+ in, \d+ out, {cost}\.$", capsys.readouterr().out, re.MULTILINE
     )
@@ -94,7 +94,7 @@ def test_a_price_of_the_file_is_what_a_limit_counts(running: FakeProviders, caps
     source = talk("openai/nobody-knows-it", prices={"openai/nobody-knows-it": {"input": 1000, "output": 1000}})
     source["discussion"]["turns"] = 50
 
-    assert shown(source, "--max-cost", "10") == 1
+    assert run_source(source, "--max-cost", "10") == 1
 
     assert "Stopped by a limit (cost_usd: " in capsys.readouterr().out
     spent = [event.usage.cost_usd or 0 for _, event in read(Path("here")) if isinstance(event, TurnFinished)]
@@ -120,5 +120,5 @@ async def test_a_window_of_the_file_is_what_old_turns_are_summed_up_for(fakes: F
 
     assert (result.status, result.turns) == ("done", 20)
     assert [event for event in log.events if isinstance(event, Summarised)]
-    longest = max(sum(len(m.text) for m in request.messages) for request in received(fakes, "openai"))
+    longest = max(sum(len(m.text) for m in request.messages) for request in received_requests(fakes, "openai"))
     assert longest < 2_000 * 5

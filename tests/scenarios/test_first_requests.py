@@ -15,7 +15,7 @@ from ai_battle.core.events import EventLog, Warned
 from ai_battle.testing import FakeProviders, fault
 from tests.pixels import png
 
-from .bodies import TYPES, WIRES, Received, received
+from .bodies import TYPES, WIRES, Received, received_requests
 
 PNG = png()
 PERSONA = 'A retired judge.\n  {"temper": "calm"}  # costs $5, "as is": {x}\n\nNever in a hurry.'
@@ -29,16 +29,16 @@ def two(wire: str, ann: dict[str, Any] | None = None, **discussion: Any) -> dict
     return {"discussion": {"turns": 3, "goal": GOAL, "models": models, **discussion}}
 
 
-async def played(source: Any, fakes: FakeProviders, wire: str) -> tuple[RunResult, list[Received], list[str]]:
+async def play(source: Any, fakes: FakeProviders, wire: str) -> tuple[RunResult, list[Received], list[str]]:
     """The run, what arrived, and what its user was told. Answers can be told apart."""
     getattr(fakes, wire).says(*(f"Answer {number}." for number in range(1, 13)))
     result = await ConversationManager.from_config(source).run_discussion(log := EventLog())
-    return result, received(fakes, wire), [event.message for event in log.events if isinstance(event, Warned)]
+    return result, received_requests(fakes, wire), [event.message for event in log.events if isinstance(event, Warned)]
 
 
 class TestFirst:
     @pytest.fixture
-    def filled(self, here: Path) -> Callable[[str], Path]:
+    def write_full_config(self, here: Path) -> Callable[[str], Path]:
         """A YAML with all that participants can be given, in a folder of its own."""
 
         def write(wire: str) -> Path:
@@ -72,9 +72,9 @@ established_facts: {{river: Meuse, width: {{metres: 142}}}}
 
     @every_wire
     async def test_all_that_a_participant_is_given_is_in_its_first_request(
-        self, fakes: FakeProviders, filled: Callable[[str], Path], wire: str
+        self, fakes: FakeProviders, write_full_config: Callable[[str], Path], wire: str
     ) -> None:
-        _, (ann, bob, *_), _ = await played(filled(wire), fakes, wire)
+        _, (ann, bob, *_), _ = await play(write_full_config(wire), fakes, wire)
 
         assert PERSONA in ann.system
         assert "Ask one question at a time." in ann.system
@@ -92,9 +92,9 @@ established_facts: {{river: Meuse, width: {{metres: 142}}}}
 
     @every_wire
     async def test_later_requests_bring_each_thing_once(
-        self, fakes: FakeProviders, filled: Callable[[str], Path], wire: str
+        self, fakes: FakeProviders, write_full_config: Callable[[str], Path], wire: str
     ) -> None:
-        _, requests, _ = await played(filled(wire), fakes, wire)
+        _, requests, _ = await play(write_full_config(wire), fakes, wire)
 
         for request in requests:
             said = "".join(message.text for message in request.messages)
@@ -115,9 +115,7 @@ class TestNoMeta:
         self, fakes: FakeProviders, wire: str
     ) -> None:
         told = {"persona": PERSONA, "instructions": "Be brief."}
-        _, requests, _ = await played(
-            two(wire, told, mode="no-meta", established_facts={"river": "Meuse"}), fakes, wire
-        )
+        _, requests, _ = await play(two(wire, told, mode="no-meta", established_facts={"river": "Meuse"}), fakes, wire)
 
         plain = [[(m.role, m.text, m.name) for m in request.messages] for request in requests]
         assert plain[0] == [("user", GOAL, "")]
@@ -131,7 +129,7 @@ class TestNoMeta:
 
     @every_wire
     async def test_no_field_but_those_that_the_api_demands_is_sent(self, fakes: FakeProviders, wire: str) -> None:
-        _, (first, *_), _ = await played(two(wire, mode="no-meta"), fakes, wire)
+        _, (first, *_), _ = await play(two(wire, mode="no-meta"), fakes, wire)
 
         assert (
             set(first.body)
@@ -144,14 +142,14 @@ class TestNoMeta:
         )
 
     async def test_default_is_another_name_of_it(self, fakes: FakeProviders) -> None:
-        _, requests, _ = await played(two("openai", mode="default"), fakes, "openai")
+        _, requests, _ = await play(two("openai", mode="default"), fakes, "openai")
         assert {request.system for request in requests} == {""}
 
 
 class TestVoices:
     @every_wire
     async def test_two_take_turns_as_user_and_assistant(self, fakes: FakeProviders, wire: str) -> None:
-        _, requests, _ = await played(two(wire), fakes, wire)
+        _, requests, _ = await play(two(wire), fakes, wire)
 
         assert len(requests) == 6
         for request in requests:
@@ -169,7 +167,7 @@ class TestVoices:
     @every_wire
     async def test_three_keep_their_names(self, fakes: FakeProviders, wire: str) -> None:
         models = {name: {"type": TYPES[wire]} for name in ("Ann", "Bob", "Cy")}
-        _, requests, _ = await played(two(wire, models=models, mode="ai-ai", turns=2), fakes, wire)
+        _, requests, _ = await play(two(wire, models=models, mode="ai-ai", turns=2), fakes, wire)
 
         assert [(m.role, m.text) for m in requests[3].messages] == [
             ("user", GOAL),
@@ -187,7 +185,7 @@ class TestVoices:
         result = await ConversationManager.from_config(source).run_discussion()
 
         assert (result.status, result.turns) == ("done", 8)
-        second = received(fakes, "gemini")[1]
+        second = received_requests(fakes, "gemini")[1]
         assert (
             second.messages[-1].text == "Openai: openai again.\n\nAnthropic: anthropic again.\n\nOllama: ollama again."
         )
@@ -210,7 +208,7 @@ class TestParameters:
         self, fakes: FakeProviders, wire: str, fields: dict[str, Any]
     ) -> None:
         parameters = {"temperature": 0.8, "max_tokens": 300, "top_p": 0.9, "seed": 7, "stop": ["END"]}
-        _, (ann, bob, *_), _ = await played(two(wire, {"parameters": parameters}), fakes, wire)
+        _, (ann, bob, *_), _ = await play(two(wire, {"parameters": parameters}), fakes, wire)
 
         assert {name: ann.options.get(name) for name in fields} == fields
         assert not ({*fields} & {*bob.options}) - {"max_tokens"}, "only of the one who has them"
@@ -226,7 +224,7 @@ class TestParameters:
     async def test_reasoning_in_a_name_reaches_the_api(
         self, fakes: FakeProviders, type_: str, wire: str, field: dict[str, Any]
     ) -> None:
-        _, (ann, *_), _ = await played(two(wire, {"type": type_}), fakes, wire)
+        _, (ann, *_), _ = await play(two(wire, {"type": type_}), fakes, wire)
         assert {name: ann.body.get(name) for name in field} == field
 
     @pytest.mark.parametrize(
@@ -244,7 +242,7 @@ class TestParameters:
         getattr(fakes, wire).says(fault("parameter_refused"))
         value = "low" if option == "reasoning" else 0.8
 
-        result, (refused, *later), told = await played(two(wire, {"parameters": {option: value}}), fakes, wire)
+        result, (refused, *later), told = await play(two(wire, {"parameters": {option: value}}), fakes, wire)
 
         assert (result.status, result.turns, len(later)) == ("done", 6, 6)
         assert field in refused.body
@@ -254,9 +252,7 @@ class TestParameters:
         assert "Answer 1." in [message.text for message in result.messages], "it costs no turn"
 
     async def test_a_parameter_that_the_api_does_not_have_is_told_once(self, fakes: FakeProviders) -> None:
-        result, requests, told = await played(
-            two("anthropic", {"parameters": {"temperature": 0.8}}), fakes, "anthropic"
-        )
+        result, requests, told = await play(two("anthropic", {"parameters": {"temperature": 0.8}}), fakes, "anthropic")
 
         assert result.turns == 6
         assert told == ["'temperature' is left out: claude-sonnet-4-5 does not take it."]
@@ -266,16 +262,16 @@ class TestParameters:
         (here / "long.txt").write_text("All work and no play makes a dull text. " * 1_000)
         fakes.ollama.models["gemma3:1b"] = fakes.ollama.models["phi4:latest"]
 
-        await played(two("ollama"), fakes, "ollama")
-        short = received(fakes, "ollama")
-        await played(two("ollama", input_file="long.txt"), fakes, "ollama")
-        long = received(fakes, "ollama")[len(short) :]
+        await play(two("ollama"), fakes, "ollama")
+        short = received_requests(fakes, "ollama")
+        await play(two("ollama", input_file="long.txt"), fakes, "ollama")
+        long = received_requests(fakes, "ollama")[len(short) :]
 
         assert {request.options["num_ctx"] for request in short} == {4_096}
         assert {request.options["num_ctx"] for request in long} == {16_384}
 
     async def test_a_context_that_is_asked_for_is_what_ollama_gets(self, fakes: FakeProviders) -> None:
-        _, (ann, *_), _ = await played(two("ollama", {"parameters": {"num_ctx": 12_345}}), fakes, "ollama")
+        _, (ann, *_), _ = await play(two("ollama", {"parameters": {"num_ctx": 12_345}}), fakes, "ollama")
         assert ann.options["num_ctx"] == 12_345
 
 
@@ -284,7 +280,7 @@ class TestLocalOnly:
     async def test_it_is_by_address_so_what_listens_on_this_machine_may_take_part(
         self, fakes: FakeProviders, wire: str
     ) -> None:
-        result, *_ = await played(two(wire, local_only=True), fakes, wire)
+        result, *_ = await play(two(wire, local_only=True), fakes, wire)
         assert result.status == "done"
 
     @pytest.mark.parametrize("wire", ["openai", "anthropic", "gemini"])

@@ -33,15 +33,15 @@ def events(run_dir: Path, kind: type) -> list[Any]:
 
 
 @pytest.fixture
-async def rescued(fakes: FakeProviders, tmp_path: Path) -> Path:
+async def rescued_run(fakes: FakeProviders, tmp_path: Path) -> Path:
     fakes.ollama.says(STUCK, GOOD)
     fakes.openai.says(ADVICE)
     return await run(tmp_path, discussion({}))
 
 
-async def test_the_journal_has_what_a_helper_was_shown_and_said_and_what_that_cost(rescued: Path) -> None:
-    [told] = events(rescued, ModelConsulted)
-    [paid] = [event for event in events(rescued, ModelReplied) if event.role == "helper"]
+async def test_the_journal_has_what_a_helper_was_shown_and_said_and_what_that_cost(rescued_run: Path) -> None:
+    [told] = events(rescued_run, ModelConsulted)
+    [paid] = [event for event in events(rescued_run, ModelReplied) if event.role == "helper"]
 
     assert (told.strategy, told.role, told.speaker, told.model, told.text) == (
         "rescue", "helper", "small", "gpt-4o", ADVICE,
@@ -51,16 +51,16 @@ async def test_the_journal_has_what_a_helper_was_shown_and_said_and_what_that_co
     assert told.usage == paid.usage
 
 
-async def test_the_journal_has_the_draft_that_was_dropped(rescued: Path) -> None:
-    [draft] = events(rescued, DraftDropped)
+async def test_the_journal_has_the_draft_that_was_dropped(rescued_run: Path) -> None:
+    [draft] = events(rescued_run, DraftDropped)
 
     assert draft.text == STUCK
     assert draft.attempt == 1
 
 
 @pytest.mark.parametrize("shape", ["md", "html"])
-async def test_transcript_and_report_tell_it_in_the_order_in_which_it_happened(rescued: Path, shape: str) -> None:
-    page = "".join(export(rescued, shape))
+async def test_transcript_and_report_tell_it_in_the_order_in_which_it_happened(rescued_run: Path, shape: str) -> None:
+    page = "".join(export(rescued_run, shape))
     page = page[page.index("1. small" if shape == "md" else 'id="turn-1"') :]
 
     told = ["small is stuck", "A draft of small is dropped", "I do not know. I do not", "gets help by rescue",
@@ -71,18 +71,18 @@ async def test_transcript_and_report_tell_it_in_the_order_in_which_it_happened(r
     assert places == sorted(places)
 
 
-async def test_the_report_begins_with_who_was_called_in_and_for_which_turns(rescued: Path) -> None:
-    page = "".join(export(rescued, "html"))
+async def test_the_report_begins_with_who_was_called_in_and_for_which_turns(rescued_run: Path) -> None:
+    page = "".join(export(rescued_run, "html"))
     assert 'Called in: openai/gpt-4o, for <a href="#turn-1">turn 1, small</a>' in page[: page.index('id="turn-1"')]
 
 
-def test_show_tells_what_led_to_an_answer(ai_battle: Run, rescued: Path) -> None:
-    shown = ai_battle("show", rescued, 1).out
+def test_show_tells_what_led_to_an_answer(ai_battle: Run, rescued_run: Path) -> None:
+    shown = ai_battle("show", rescued_run, 1).out
 
     assert "gpt-4o answers as the helper of small" in shown
     assert f"  | {ADVICE}\n" in shown
     assert shown.rstrip().endswith(GOOD)
-    kinds = [event["type"] for event in json.loads(ai_battle("show", rescued, 1, "--json").out)["led_to_by"]]
+    kinds = [event["type"] for event in json.loads(ai_battle("show", rescued_run, 1, "--json").out)["led_to_by"]]
     assert kinds == ["stuck_found", "draft_dropped", "help_asked", "model_consulted", "answers_compared"]
 
 

@@ -24,7 +24,7 @@ from ai_battle.core.events import (
 from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, fault, reply
 
-from .bodies import TYPES, WIRES, received
+from .bodies import TYPES, WIRES, received_requests
 
 GOAL = "Find a name for the bridge."
 every_wire = pytest.mark.parametrize("wire", WIRES)
@@ -43,7 +43,7 @@ def all_of(type_: str, *names: str, **roles: str) -> dict[str, Any]:
     }
 
 
-async def played(source: Any) -> tuple[RunResult, EventLog]:
+async def play(source: Any) -> tuple[RunResult, EventLog]:
     result = await ConversationManager.from_config(source).run_discussion(log := EventLog())
     return result, log
 
@@ -62,15 +62,15 @@ def of(kind: type[Event], log: EventLog) -> list[Any]:
 
 class TestModes:
     async def test_human_ai_tells_each_side_its_part(self, fakes: FakeProviders) -> None:
-        await played(talk({"Ann": {"type": "gpt-4o", "role": "human"}, "Bob": {"type": GEMMA}}, mode="human-ai"))
+        await play(talk({"Ann": {"type": "gpt-4o", "role": "human"}, "Bob": {"type": GEMMA}}, mode="human-ai"))
 
-        assert "You are Ann, the human" in received(fakes, "openai")[0].system
-        assert "You are Bob, answering a person" in received(fakes, "ollama")[0].system
+        assert "You are Ann, the human" in received_requests(fakes, "openai")[0].system
+        assert "You are Bob, answering a person" in received_requests(fakes, "ollama")[0].system
 
     async def test_ai_ai_makes_them_equals(self, fakes: FakeProviders) -> None:
-        await played(talk(all_of(GEMMA, "Ann", "Bob"), mode="ai-ai"))
+        await play(talk(all_of(GEMMA, "Ann", "Bob"), mode="ai-ai"))
 
-        ann, bob, *_ = received(fakes, "ollama")
+        ann, bob, *_ = received_requests(fakes, "ollama")
         assert ann.system.replace("Ann", "Bob") == bob.system
         assert "human" not in ann.system
 
@@ -78,11 +78,11 @@ class TestModes:
         fakes.openai.says("Welcome.", "Let us hear Cy first.", '{"next": "Bob"}', "Anne", "Thank you all.")
         models = {"Mo": {"type": "gpt-4o", "role": "moderator"}, **all_of(GEMMA, "Ann", "Bob", "Cy")}
 
-        result, log = await played(talk(models, turns=1, mode="ai-ai", speaker_selection="moderator"))
+        result, log = await play(talk(models, turns=1, mode="ai-ai", speaker_selection="moderator"))
 
         assert speakers(result) == ["Mo", "Cy", "Bob", "Ann", "Mo"]
         assert result.messages[-1].text == "Thank you all."
-        opening, choice, *_ = received(fakes, "openai")
+        opening, choice, *_ = received_requests(fakes, "openai")
         assert "Open the conversation" in opening.messages[-1].text
         assert choice.body["response_format"]["json_schema"]["schema"]["properties"]["next"]["enum"]
         assert "Welcome." in choice.messages[-1].text
@@ -104,7 +104,7 @@ class TestModes:
 
         fakes.ollama.always(answer)
 
-        result, log = await played(
+        result, log = await play(
             talk(all_of(GEMMA, "Ann", "Bob", "Cy"), turns=2, mode="ai-ai", speaker_selection="auto")
         )
 
@@ -131,12 +131,12 @@ class TestModes:
         fake = getattr(fakes, wire)
         fake.says("I begin.", '{"next": "Cy"}', "Now I.", '{"next": "Ann"}', "And I again.")
 
-        result, _ = await played(
+        result, _ = await play(
             talk(all_of(TYPES[wire], "Ann", "Bob", "Cy"), turns=1, mode="ai-ai", speaker_selection="auto")
         )
 
         assert speakers(result) == ["Ann", "Cy", "Ann"]
-        for request, names in zip(received(fakes, wire)[1::2], (["Bob", "Cy"], ["Ann", "Bob"]), strict=True):
+        for request, names in zip(received_requests(fakes, wire)[1::2], (["Bob", "Cy"], ["Ann", "Bob"]), strict=True):
             schema: Any = request.body
             for step in place:
                 schema = schema[step]
@@ -147,14 +147,14 @@ class TestModes:
             getattr(fakes, wire).always(reply(f"From {wire}.", delay=0.5))
         models = {wire: {"type": TYPES[wire]} for wire in WIRES}
 
-        result, _ = await played(talk(models, turns=2, mode="ai-ai", execution={"parallel": True}))
+        result, _ = await play(talk(models, turns=2, mode="ai-ai", execution={"parallel": True}))
 
         for number in range(2):
             came = [getattr(fakes, wire).questions[number].time for wire in WIRES]
             assert max(came) - min(came) < 3 * 0.5, "one after the other they would wait for three answers"
         assert speakers(result) == [*WIRES] * 2
         for wire in WIRES:
-            first, second = received(fakes, wire)
+            first, second = received_requests(fakes, wire)
             assert [message.text for message in first.messages] == [GOAL]
             told = "".join(message.text for message in second.messages if message.role == "user")
             assert [told.count(f"{other}: From {other}.") for other in WIRES] == [other != wire for other in WIRES]
@@ -163,16 +163,16 @@ class TestModes:
         fakes.anthropic.says("They never agreed.")
         models = {**all_of(GEMMA, "Ann", "Bob"), "Eve": {"type": "anthropic/claude-sonnet-4-5", "role": "observer"}}
 
-        result, _ = await played(talk(models, mode="ai-ai"))
+        result, _ = await play(talk(models, mode="ai-ai"))
 
         assert speakers(result) == ["Ann", "Bob", "Ann", "Bob", "Eve"]
-        (request,) = received(fakes, "anthropic")
+        (request,) = received_requests(fakes, "anthropic")
         assert all(message.text in request.messages[0].text for message in result.messages[1:-1])
-        assert all("They never agreed." not in str(r.body) for r in received(fakes, "ollama"))
+        assert all("They never agreed." not in str(r.body) for r in received_requests(fakes, "ollama"))
 
     async def test_random_order_is_the_same_for_every_run(self, fakes: FakeProviders) -> None:
         source = talk(all_of(GEMMA, "Ann", "Bob", "Cy"), turns=4, mode="ai-ai", speaker_selection="random")
-        (first, _), (second, _) = await played(source), await played(source)
+        (first, _), (second, _) = await play(source), await play(source)
 
         assert speakers(first) == speakers(second)
         assert set(speakers(first)) == {"Ann", "Bob", "Cy"}
@@ -193,7 +193,7 @@ class TestEnds:
         answers = ("We could say Long Bridge.", "Or Old Bridge.", "Old it is.", "Then **it is\ndone**!", "More.")
         fakes.openai.says(*(reply(text, usage=Usage(100, 10)) for text in answers))
 
-        result, _ = await played(talk(all_of("gpt-4o", "Ann", "Bob"), turns=9, stop=stop))
+        result, _ = await play(talk(all_of("gpt-4o", "Ann", "Bob"), turns=9, stop=stop))
 
         assert (result.status, result.turns) == ("done", turns)
         assert reason in result.stop_reason
@@ -207,7 +207,7 @@ class TestEnds:
             "Never asked for.",
         )
 
-        result, _ = await played(talk(all_of("gpt-4o", "Ann", "Bob"), turns=9, stop={"consensus": True}))
+        result, _ = await play(talk(all_of("gpt-4o", "Ann", "Bob"), turns=9, stop={"consensus": True}))
 
         assert (result.turns, result.stop_reason) == (4, "consensus")
 
@@ -215,7 +215,7 @@ class TestEnds:
     async def test_near_a_limit_the_next_one_wraps_up(self, fakes: FakeProviders, wire: str) -> None:
         source = talk(all_of(TYPES[wire], "Ann", "Bob"), turns=50, limits={"tokens": 5_000})
 
-        result, log = await played(source)
+        result, log = await play(source)
 
         assert result.status == "limit"
         assert result.stop_reason.startswith("tokens: ")
@@ -223,7 +223,7 @@ class TestEnds:
         assert not reached.is_full
         assert result.usage.total_tokens <= 5_000
         assert of(TurnFinished, log)[-1].kind == "wrap_up"
-        *before, last = received(fakes, wire)
+        *before, last = received_requests(fakes, wire)
         assert "last contribution" in last.messages[-1].text
         assert all("last contribution" not in str(request.body) for request in before)
         assert result.usage.total_tokens == sum(turn.usage.total_tokens for turn in of(TurnFinished, log))
@@ -240,13 +240,13 @@ class TestMemory:
         getattr(fakes, wire).always(answer)
         models = {"Ann": {"type": TYPES[wire], "persona": "A mason."}, "Bob": {"type": TYPES[wire]}}
 
-        result, log = await played(talk(models, turns=8, execution={"max_conversation_tokens": 900}))
+        result, log = await play(talk(models, turns=8, execution={"max_conversation_tokens": 900}))
 
         assert (result.status, result.turns) == ("done", 16)
         summaries = of(Summarised, log)
         assert len(summaries) >= 2
         assert all(summary.text.startswith("They weigh names") for summary in summaries)
-        turns = [request for request in received(fakes, wire) if "keep the notes" not in request.system]
+        turns = [request for request in received_requests(fakes, wire) if "keep the notes" not in request.system]
         assert len(turns) == 16
         last = turns[-2]
         assert GOAL in last.messages[0].text
@@ -261,7 +261,7 @@ class TestMemory:
 
         fakes.openai.always(answer)
 
-        result, log = await played(
+        result, log = await play(
             talk(all_of("gpt-4o", "Ann", "Bob"), turns=6, execution={"max_conversation_tokens": 900})
         )
 
@@ -275,7 +275,7 @@ class TestMemory:
         fake = getattr(fakes, wire)
         fake.says("One.", "Two.", "Three.", "Four.", fault("context_length"), "Notes of the first turns.", "Five.")
 
-        result, log = await played(talk(all_of(TYPES[wire], "Ann", "Bob"), turns=3))
+        result, log = await play(talk(all_of(TYPES[wire], "Ann", "Bob"), turns=3))
 
         assert (result.status, result.turns) == ("done", 6)
         assert [summary.text for summary in of(Summarised, log)] == ["Notes of the first turns."]
@@ -292,16 +292,16 @@ class TestFaults:
         lines = [f"Line {number} of the discussion." for number in range(4)]
         fake = getattr(fakes, wire)
         fake.says(*lines)
-        untroubled, _ = await played(source)
+        untroubled, _ = await play(source)
         asked = [request.body for request in fake.questions]
         fake.says(*lines[:2], fault(name), *lines[2:])
 
-        result, log = await played(source)
+        result, log = await play(source)
 
         assert transcript(result) == transcript(untroubled)
         (failed,) = of(AttemptFailed, log)
         assert failed.speaker == "Ann"
-        assert heard(log) == lines
+        assert turns_of(log) == lines
         again = [request.body for request in fake.questions][len(asked) :]
         assert again == [*asked[:3], asked[2], asked[3]], "the same request, once more"
 
@@ -312,7 +312,7 @@ class TestFaults:
         getattr(fakes, wire).says("One.", "Two.", fault("stall_mid_stream"), "Four.")
         source = talk(all_of(TYPES[wire], "Ann", "Bob"), timeouts={"request": 0.3, "retry_count": 0})
 
-        result, log = await played(source)
+        result, log = await play(source)
 
         assert result.status == "done"
         assert transcript(result) == [("", GOAL), ("Ann", "One."), ("Bob", "Two."), ("Bob", "Four.")]
@@ -325,25 +325,25 @@ class TestFaults:
     async def test_servers_that_do_not_stream_take_part_all_the_same(self, fakes: FakeProviders, wire: str) -> None:
         getattr(fakes, wire).streams = False
 
-        result, log = await played(talk(all_of(TYPES[wire], "Ann", "Bob")))
+        result, log = await play(talk(all_of(TYPES[wire], "Ann", "Bob")))
 
         assert (result.status, result.turns) == ("done", 4)
-        assert heard(log) == [message.text for message in result.messages[1:]]
+        assert turns_of(log) == [message.text for message in result.messages[1:]]
         assert all(turn.usage.output_tokens for turn in of(TurnFinished, log) if turn.kind == "turn")
 
     @every_wire
     async def test_what_a_model_thinks_is_kept_and_sent_to_nobody_again(self, fakes: FakeProviders, wire: str) -> None:
         getattr(fakes, wire).says(*(reply(f"Word {n}.", thinking=f"Thought {n}.") for n in range(4)))
 
-        result, log = await played(talk(all_of(TYPES[wire], "Ann", "Bob")))
+        result, log = await play(talk(all_of(TYPES[wire], "Ann", "Bob")))
 
-        assert heard(log) == [f"Word {n}." for n in range(4)]
+        assert turns_of(log) == [f"Word {n}." for n in range(4)]
         assert [message.thinking for message in result.messages[1:]] == [f"Thought {n}." for n in range(4)]
-        assert not any("Thought" in str(request.body) for request in received(fakes, wire))
+        assert not any("Thought" in str(request.body) for request in received_requests(fakes, wire))
 
 
-def heard(log: EventLog) -> list[str]:
-    """What a reader of the stream ends up with, turn by turn."""
+def turns_of(log: EventLog) -> list[str]:
+    """Returns what a reader of the stream ends up with, turn by turn."""
     said, turns = "", []
     for event in log.events:
         match event:
@@ -378,7 +378,7 @@ class TestAtOnce:
 
         assert len({result.run_dir for result in (alone, *together)}) == 51
         assert {tuple(transcript(result)) for result in together} == {tuple(transcript(alone))}
-        assert {tuple(heard(each)) for each in logs} == {tuple(heard(log))}
+        assert {tuple(turns_of(each)) for each in logs} == {tuple(turns_of(log))}
         assert {result.usage for result in together} == {alone.usage}
 
 

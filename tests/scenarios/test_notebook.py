@@ -59,5 +59,5 @@ def test_discussions_run_and_are_shown_in_a_notebook(tmp_path: Path) -> None:
 
 
 def text_of(cell: Mapping[str, Any]) -> str:
-    """What a cell printed, and what its last line came to."""
+    """Returns what a cell printed, and what its last line came to."""
     return "".join("".join(output.get("text") or output["data"]["text/plain"]) for output in cell["outputs"])

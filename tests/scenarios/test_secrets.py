@@ -12,7 +12,7 @@ from ai_battle.cli import run_command
 from ai_battle.conversation.reading import messages
 from ai_battle.testing import FakeProviders, fault, reply
 
-from .bodies import TYPES, WIRES, received
+from .bodies import TYPES, WIRES, received_requests
 
 KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"}
 SECRET = 'sk-company-"12345"'
@@ -97,7 +97,7 @@ def test_what_came_from_the_environment_is_sent_and_named_in_everything_that_is_
     code, _ = around.run("run", path, "--out", "left")
 
     assert code == 0
-    first = received(around.fakes, wire)[0]
+    first = received_requests(around.fakes, wire)[0]
     assert f"Your key is {SECRET}." in first.system
     assert {path.name for path in Path("left").iterdir()} == {
         "config.yaml",

@@ -17,7 +17,7 @@ from ai_battle.conversation.reading import messages, read
 from ai_battle.core.events import TurnFailed, TurnFinished
 from ai_battle.testing import FakeProviders, fault
 
-from .terminal import begun, command, end_all, ended, in_terminal, run, terminal, wait_for, wait_until
+from .terminal import begin, command, end_all, in_terminal, run, terminal, wait_for, wait_for_end, wait_until
 
 SLOW = """
 discussion:
@@ -51,7 +51,7 @@ def transcript(run_dir: str | Path) -> list[tuple[str, str]]:
     return [(message.speaker, message.text) for message in messages(Path(run_dir))]
 
 
-async def undisturbed(source: Path) -> list[tuple[str, str]]:
+async def whole_transcript(source: Path) -> list[tuple[str, str]]:
     still = load(source, overrides=["discussion.models.Bob.pace=0"])
     result = await ConversationManager.from_config(still, out="undisturbed").run_discussion()
     return transcript(result.run_dir)
@@ -71,11 +71,11 @@ def turns(run_dir: str | Path) -> list[int]:
 class TestInterrupted:
     @stopping
     async def test_the_run_is_saved_says_how_to_go_on_and_goes_on(self, slow: Path, number: signal.Signals) -> None:
-        process = begun("run", slow, "--out", "here")
+        process = begin("run", slow, "--out", "here")
         await asyncio.to_thread(wait_for, '"turn_started","turn":2', Path("here/journal.jsonl"))
         await asyncio.sleep(0.8)
         process.send_signal(number)
-        stopped = ended(process)
+        stopped = wait_for_end(process)
 
         assert stopped.code == 130
         assert "Traceback" not in stopped.err
@@ -86,29 +86,29 @@ class TestInterrupted:
         resumed = run(*resume_command(stopped.err))
 
         assert (resumed.code, resumed.err) == (0, "")
-        assert transcript("here") == await undisturbed(slow)
+        assert transcript("here") == await whole_transcript(slow)
         assert turns("here") == [1, 2, 3, 4]
         assert "→ resumed at turn 2" in resumed.out
 
     def test_with_json_it_is_one_document_all_the_same(self, slow: Path) -> None:
-        process = begun("run", slow, "--out", "here", "--json")
+        process = begin("run", slow, "--out", "here", "--json")
         wait_for('"turn_started","turn":2', Path("here/journal.jsonl"))
         process.send_signal(signal.SIGINT)
-        stopped = ended(process)
+        stopped = wait_for_end(process)
 
         said = json.loads(stopped.out)
         assert (stopped.code, said["status"], said["run"], said["turns"]) == (130, "interrupted", "here", 1)
         assert "To go on: ai-battle resume here" in stopped.err
 
     async def test_a_round_in_which_all_answer_at_once_keeps_those_who_had(self, slow: Path) -> None:
-        process = begun("run", slow, "--out", "here", "--set", "discussion.execution.parallel=true")
+        process = begin("run", slow, "--out", "here", "--set", "discussion.execution.parallel=true")
         await asyncio.to_thread(wait_for, '"turn_finished","turn":1', Path("here/journal.jsonl"))
         process.send_signal(signal.SIGINT)
-        stopped = ended(process)
+        stopped = wait_for_end(process)
 
         assert (stopped.code, turns("here")) == (130, [1])
         assert run(*resume_command(stopped.err)).code == 0
-        assert transcript("here") == await undisturbed(slow)
+        assert transcript("here") == await whole_transcript(slow)
 
     def test_a_model_that_is_silent_can_be_interrupted_and_its_connection_is_closed(
         self, here: Path, monkeypatch: pytest.MonkeyPatch
@@ -119,11 +119,11 @@ class TestInterrupted:
             for name, value in fakes.environment.items():
                 monkeypatch.setenv(name, value)
             fakes.openai.says("Hello.", fault("stall_mid_stream"))
-            process = begun("run", "talk.json", "--out", "here")
+            process = begin("run", "talk.json", "--out", "here")
             wait_for('"turn_started","turn":2', Path("here/journal.jsonl"))
             wait_until(lambda: fakes.openai.open_requests == 1)
             process.send_signal(signal.SIGINT)
-            stopped = ended(process)
+            stopped = wait_for_end(process)
             wait_until(lambda: fakes.openai.questions[-1].disconnected)
 
             assert stopped.code == 130
@@ -150,7 +150,7 @@ class TestInterrupted:
         )
         monkeypatch.setenv("PYTHONPATH", str(here))
         (here / "talk.yaml").write_text(SLOW.replace("scripted/a, script: [Ready., Again.]", "stubborn.model/x"))
-        process = begun("run", "talk.yaml", "--trust", "--out", "here")
+        process = begin("run", "talk.yaml", "--trust", "--out", "here")
         wait_for('"turn_started","turn":1', Path("here/journal.jsonl"))
         process.send_signal(signal.SIGINT)
         assert process.stdout
@@ -158,7 +158,7 @@ class TestInterrupted:
             pass
         process.send_signal(signal.SIGINT)
 
-        stopped = ended(process)
+        stopped = wait_for_end(process)
 
         assert (stopped.code, stopped.seconds < 30) == (-signal.SIGINT, True)
         assert transcript("here") == [("", "Spell.")]
@@ -198,25 +198,25 @@ class TestPipes:
 
     async def test_a_reader_who_leaves_early_ends_the_run_as_ctrl_c_does(self, slow: Path) -> None:
         """Of `| head -3`: what nobody reads is not paid for, and no traceback is shown."""
-        process = begun("run", slow, "--out", "here")
+        process = begin("run", slow, "--out", "here")
         assert process.stdout
         assert [process.stdout.readline() for _ in range(3)][-1] == "[1] Ann: Ready.\n"
         process.stdout.close()
         process.stdout = None
-        stopped = ended(process)
+        stopped = wait_for_end(process)
 
         assert stopped.code == 130
         assert turns("here") in ([1], [1, 2]), "one more line may have gone into the pipe"
         assert stopped.err.splitlines() == ["Interrupted; every finished turn is kept. To go on: ai-battle resume here"]
         assert run(*resume_command(stopped.err)).code == 0
-        assert transcript("here") == await undisturbed(slow)
+        assert transcript("here") == await whole_transcript(slow)
 
     def test_json_is_printed_whole_whoever_reads_the_rest(self, slow: Path) -> None:
-        process = begun("run", slow, "--json", *AT_ONCE)
+        process = begin("run", slow, "--json", *AT_ONCE)
         assert process.stderr
         process.stderr.close()
         process.stderr = None
-        done = ended(process)
+        done = wait_for_end(process)
 
         assert (done.code, json.loads(done.out)["turns"]) == (0, 4)
 
@@ -242,7 +242,7 @@ class TestPipes:
         (here / "you.yaml").write_text(
             SLOW.replace("type: scripted/a, script: [Ready., Again.]", "role: user").replace("0.02", "0")
         )
-        process = begun("run", "you.yaml", "--out", "here", stdin=subprocess.PIPE)
+        process = begin("run", "you.yaml", "--out", "here", stdin=subprocess.PIPE)
         out, _ = process.communicate("First.\nSecond.", timeout=20)
 
         assert process.returncode == 0

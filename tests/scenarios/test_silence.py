@@ -16,12 +16,12 @@ TYPES = {"openai": "gpt-4o", "anthropic": "sonnet", "ollama": "ollama/phi4", "ge
 )
 async def test_who_falls_silent_once_is_asked_again_in_time(silence: str) -> None:
     async with FakeProviders() as fakes:
-        answers = await asyncio.gather(*(asked_of(getattr(fakes, wire), wire, silence) for wire in TYPES))
+        answers = await asyncio.gather(*(ask(getattr(fakes, wire), wire, silence) for wire in TYPES))
 
     assert answers == ["Here I am."] * len(TYPES)
 
 
-async def asked_of(fake: FakeProvider, wire: str, silence: str) -> str:
+async def ask(fake: FakeProvider, wire: str, silence: str) -> str:
     fake.says(fault(silence), "Here I am.")
     client = create_client(TYPES[wire], retry=RetryPolicy(seconds=4), base_url=fake.url, api_key="test-key")
     try:

@@ -161,7 +161,7 @@ def manager(request: pytest.FixtureRequest) -> type[ConversationManager]:
     return kind
 
 
-async def played(manager: type[ConversationManager], source: Any) -> tuple[RunResult, list[str]]:
+async def play(manager: type[ConversationManager], source: Any) -> tuple[RunResult, list[str]]:
     """The run, and what its user was told."""
     result = await manager.from_config(source).run_discussion(log := EventLog())
     return result, [event.message for event in log.events if isinstance(event, Warned)]
@@ -179,7 +179,7 @@ async def test_the_fragment_completed_with_turns_models_and_a_goal_runs(
     fakes.anthropic.says(GARDEN[2], GARDEN[6])
     fakes.openai.says(GARDEN[3], GARDEN[7])
 
-    result, told = await played(manager, "garden.yaml")
+    result, told = await play(manager, "garden.yaml")
 
     assert (result.status, result.turns) == ("done", 8)
     assert speakers(result) == ["model1", "model2", "model3", "model4"] * 2
@@ -190,7 +190,7 @@ async def test_the_fragment_completed_with_turns_models_and_a_goal_runs(
 async def test_the_configuration_for_code_generation_runs_as_it_is(
     fakes: FakeProviders, manager: type[ConversationManager]
 ) -> None:
-    result, told = await played(manager, GENERATION)
+    result, told = await play(manager, GENERATION)
 
     assert (result.status, result.turns) == ("done", 10)
     assert speakers(result) == ["model1", "model2"] * 5
@@ -202,7 +202,7 @@ async def test_the_configuration_for_code_generation_runs_as_it_is(
 async def test_the_configuration_for_research_runs_as_it_is(
     fakes: FakeProviders, manager: type[ConversationManager]
 ) -> None:
-    result, _ = await played(manager, RESEARCH)
+    result, _ = await play(manager, RESEARCH)
 
     assert (result.status, result.turns) == ("done", 16)
     assert speakers(result) == ["model1", "model2"] * 8
@@ -225,7 +225,7 @@ async def test_every_participant_is_offered_the_tools(
     """By its API where that has tools, else in the system prompt. Nobody is helped: helpers hear of tools in words."""
     source = copy.deepcopy(source)
     source["discussion"]["collaboration"]["enabled"] = False
-    _, told = await played(CollaborativeConversationManager, source)
+    _, told = await play(CollaborativeConversationManager, source)
 
     assert not any(note.startswith("discussion.tools:") for note in told)
     assert not any(note.startswith("discussion.collaboration:") for note in told)
@@ -251,7 +251,7 @@ async def test_a_small_model_that_goes_round_in_circles_is_helped_by_the_large_o
     provider = fakes.anthropic if large == "anthropic" else fakes.openai
     provider.says("Write down three steps.")
 
-    result, _ = await played(CollaborativeConversationManager, source)
+    result, _ = await play(CollaborativeConversationManager, source)
 
     assert result.messages[1].text == "Here is a plan in three steps."
     advice, *_ = provider.questions
@@ -264,7 +264,7 @@ async def test_the_search_key_is_in_no_file_of_the_run(
 ) -> None:
     monkeypatch.setenv("WEB_SEARCH_API_KEY", "brave-secret-1")
 
-    result, _ = await played(CollaborativeConversationManager, RESEARCH)
+    result, _ = await play(CollaborativeConversationManager, RESEARCH)
 
     kept = everything_in(result.run_dir)
     assert "${WEB_SEARCH_API_KEY}" in kept

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from ai_battle import ConversationManager
 from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, call, reply
-from tests.benchmark.suites import ALWAYS_4, played, suite
+from tests.benchmark.suites import ALWAYS_4, play_suite, suite
 from tests.spans import ASKED, attributes, parent_of, spans
 
 __all__ = ["spans"]
@@ -28,17 +28,17 @@ TALK: dict[str, Any] = {
 
 
 @pytest.fixture
-def asked(here: Path, fakes: FakeProviders, monkeypatch: pytest.MonkeyPatch) -> FakeProviders:
+def telemetry(here: Path, fakes: FakeProviders, monkeypatch: pytest.MonkeyPatch) -> FakeProviders:
     for name, value in {**fakes.environment, **ASKED}.items():
         monkeypatch.setenv(name, value)
     return fakes
 
 
 async def test_a_run_has_a_span_for_each_turn_and_below_it_for_each_call_of_a_model_or_a_tool(
-    asked: FakeProviders, spans: InMemorySpanExporter
+    telemetry: FakeProviders, spans: InMemorySpanExporter
 ) -> None:
-    asked.openai.says(call("calculator", expression="2+2"), reply("It is 4.", usage=Usage(12, 3)))
-    asked.ollama.says("Right, secret-word.")
+    telemetry.openai.says(call("calculator", expression="2+2"), reply("It is 4.", usage=Usage(12, 3)))
+    telemetry.ollama.says("Right, secret-word.")
 
     run = await ConversationManager.from_config(TALK, out="run").run_discussion()
 
@@ -59,9 +59,11 @@ async def test_a_run_has_a_span_for_each_turn_and_below_it_for_each_call_of_a_mo
     assert "secret-word" not in "".join(span.to_json() for span in spans.get_finished_spans())
 
 
-async def test_a_helper_stands_below_the_agent_that_it_helps(asked: FakeProviders, spans: InMemorySpanExporter) -> None:
-    asked.ollama.always("I don't know.")
-    asked.openai.always("It is 4, as 2 and 2 are 4.")
+async def test_a_helper_stands_below_the_agent_that_it_helps(
+    telemetry: FakeProviders, spans: InMemorySpanExporter
+) -> None:
+    telemetry.ollama.always("I don't know.")
+    telemetry.openai.always("It is 4, as 2 and 2 are 4.")
     said = {
         **TALK["discussion"],
         "models": {"Bob": {"type": "ollama/phi4"}, "Cid": {"type": "scripted", "script": ["?"]}},
@@ -76,7 +78,7 @@ async def test_a_helper_stands_below_the_agent_that_it_helps(asked: FakeProvider
 
 
 async def test_without_a_collector_there_are_no_spans(
-    asked: FakeProviders, spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+    telemetry: FakeProviders, spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OTEL_EXPORTER_OTLP_ENDPOINT")
     await ConversationManager.from_config(TALK, out="run").run_discussion()
@@ -84,7 +86,7 @@ async def test_without_a_collector_there_are_no_spans(
     assert not spans.get_finished_spans()
 
 
-def test_a_run_ends_soon_and_says_once_that_the_collector_is_away(asked: FakeProviders, here: Path) -> None:
+def test_a_run_ends_soon_and_says_once_that_the_collector_is_away(telemetry: FakeProviders, here: Path) -> None:
     (here / "talk.yaml").write_text(str({"discussion": {**TALK["discussion"], "models": {
         "Ann": {"type": "scripted", "script": ["one"]}, "Bob": {"type": "scripted", "script": ["two"]}}}}))  # fmt: skip
     begun = monotonic()
@@ -106,7 +108,7 @@ def test_each_sample_of_a_benchmark_is_a_span(
 ) -> None:
     for name, value in ASKED.items():
         monkeypatch.setenv(name, value)
-    played(here, suite(here, {"name": "four", "model": ALWAYS_4}))
+    play_suite(here, suite(here, {"name": "four", "model": ALWAYS_4}))
 
     told = [(span.name, parent_of(span, spans)) for span in spans.get_finished_spans()]
     assert told == [("chat always-4", "invoke_agent four"), ("invoke_agent four", "")] * 4

@@ -31,7 +31,7 @@ def discussion(tools: Any, **more: Any) -> dict[str, Any]:
     return {"discussion": {"goal": "Compute.", "turns": 1, "models": participants, "tools": tools, **more}}
 
 
-async def played(source: Any, **how: Any) -> tuple[list[TurnFinished], EventLog, Path]:
+async def play(source: Any, **how: Any) -> tuple[list[TurnFinished], EventLog, Path]:
     result = await ConversationManager.from_config(source, **how).run_discussion(log := EventLog())
     turns = [event for event in log.events if isinstance(event, TurnFinished) and event.speaker]
     return turns, log, result.run_dir
@@ -40,7 +40,7 @@ async def played(source: Any, **how: Any) -> tuple[list[TurnFinished], EventLog,
 async def test_one_uses_a_tool_and_the_other_hears_only_the_answer(fakes: FakeProviders) -> None:
     fakes.openai.says(call("calculator", expression="6 * 7"), "It is 42.")
     fakes.anthropic.says("I see.")
-    turns, _, run_dir = await played(discussion(["calculator"]))
+    turns, _, run_dir = await play(discussion(["calculator"]))
 
     assert [turn.message.text for turn in turns] == ["It is 42.", "I see."]
     assert [step.role for step in turns[0].steps] == ["assistant", "tool"]
@@ -51,7 +51,7 @@ async def test_one_uses_a_tool_and_the_other_hears_only_the_answer(fakes: FakePr
 
 async def test_what_a_model_did_with_tools_it_sees_again_in_its_next_turn(fakes: FakeProviders) -> None:
     fakes.openai.says(call("calculator", expression="6 * 7"), "It is 42.", "As I said.")
-    await played(discussion(["calculator"], turns=2))
+    await play(discussion(["calculator"], turns=2))
     roles = [message["role"] for message in fakes.openai.questions[-1].body["messages"]]
     assert roles[-4:] == ["assistant", "tool", "assistant", "user"]
 
@@ -60,7 +60,7 @@ async def test_files_are_kept_in_the_workspace_of_the_run(fakes: FakeProviders) 
     wanted = {"action": "write", "path": "notes.txt", "content": "All is well."}
     fakes.openai.says(call("file_manipulation", **wanted), "Written.")
     tools = {"registry": ["file_manipulation"], "approval": {"default": "allow"}}
-    _, _, run_dir = await played(discussion(tools))
+    _, _, run_dir = await play(discussion(tools))
     assert (run_dir / "workspace" / "notes.txt").read_text() == "All is well."
 
 
@@ -79,7 +79,7 @@ async def test_where_nothing_is_said_calls_that_write_are_asked_about_and_all_ot
     fakes.anthropic.says(call("file_manipulation", **wanted), "Written.")
     registry = ["calculator", "file_manipulation", "code_execution"]
     tools = {"registry": registry, "runner": {"max_rounds": 5}}
-    _, log, run_dir = await played(discussion(tools), approve=approve)
+    _, log, run_dir = await play(discussion(tools), approve=approve)
 
     assert asked == ["file_manipulation write"]
     assert (run_dir / "workspace" / "notes.txt").exists()
@@ -92,7 +92,7 @@ async def test_where_nobody_can_be_asked_a_call_that_writes_is_denied_and_the_mo
 ) -> None:
     wanted = {"action": "write", "path": "notes.txt", "content": "All is well."}
     fakes.openai.says(call("file_manipulation", **wanted), "I could not write it.")
-    turns, log, run_dir = await played(discussion(["file_manipulation"]))
+    turns, log, run_dir = await play(discussion(["file_manipulation"]))
 
     assert not (run_dir / "workspace" / "notes.txt").exists()
     [decided] = [event for event in log.events if isinstance(event, ToolDecided)]
@@ -104,7 +104,7 @@ async def test_where_nobody_can_be_asked_a_call_that_writes_is_denied_and_the_mo
 async def test_code_outside_of_the_fence_is_asked_about(fakes: FakeProviders) -> None:
     fakes.openai.says(call("code_execution", code="print(6 * 7)"), "I could not run it.")
     tools = {"registry": ["code_execution"], "sandbox": "none"}
-    _, log, _ = await played(discussion(tools), allow_unsandboxed=True)
+    _, log, _ = await play(discussion(tools), allow_unsandboxed=True)
     [decided] = [event for event in log.events if isinstance(event, ToolDecided)]
     assert (decided.decision, decided.by) == ("denied", "no terminal")
 
@@ -113,7 +113,7 @@ async def test_a_participant_can_have_some_of_the_tools_and_nobody_has_those_tha
     fakes: FakeProviders,
 ) -> None:
     tools = {"registry": ["calculator", "current_time", "web_search"], "approval": {"deny": ["web_search"]}}
-    await played(discussion(tools, ann={"tools": ["calculator"]}))
+    await play(discussion(tools, ann={"tools": ["calculator"]}))
     assert [tool["function"]["name"] for tool in fakes.openai.questions[0].body["tools"]] == ["calculator"]
     assert [tool["name"] for tool in fakes.anthropic.questions[0].body["tools"]] == ["calculator", "current_time"]
 
@@ -121,33 +121,33 @@ async def test_a_participant_can_have_some_of_the_tools_and_nobody_has_those_tha
 async def test_tools_from_a_file_are_used(fakes: FakeProviders, here: Path) -> None:
     (here / "dice.py").write_text(DICE)
     fakes.openai.says(call("roll", sides="20"), "Twenty!")
-    turns, _, _ = await played(discussion({"paths": ["dice.py"]}))
+    turns, _, _ = await play(discussion({"paths": ["dice.py"]}))
     assert turns[0].steps[1].tool_results[0].text == '{"result": 20}'
 
 
 async def test_no_answer_calls_more_tools_than_the_run_may(fakes: FakeProviders) -> None:
     tools = {"registry": ["calculator"], "runner": {"max_rounds": 9, "backoff_seconds": 0}}
     fakes.openai.says(*(call("calculator", expression=f"{n} + 1") for n in range(9)))
-    _, log, _ = await played(discussion(tools, limits={"tool_calls": 2}))
+    _, log, _ = await play(discussion(tools, limits={"tool_calls": 2}))
     assert sum(isinstance(event, ToolCalled) for event in log.events) == 2
 
 
 async def test_the_file_can_say_how_models_are_told_of_tools(fakes: FakeProviders) -> None:
     fakes.openai.says('```tool\n{"tool": "calculator", "parameters": {"expression": "6*7"}}\n```', "It is 42.")
-    turns, _, _ = await played(discussion({"registry": ["calculator"], "calling": "text"}))
+    turns, _, _ = await play(discussion({"registry": ["calculator"], "calling": "text"}))
     assert turns[0].message.text == "It is 42."
     assert "tools" not in fakes.openai.questions[0].body
 
 
 async def test_a_model_that_the_file_says_has_no_tools_is_told_of_them_in_the_text(fakes: FakeProviders) -> None:
-    await played(discussion(["calculator"], ann={"capabilities": {"tools": False}}))
+    await play(discussion(["calculator"], ann={"capabilities": {"tools": False}}))
     assert "tools" not in fakes.openai.questions[0].body
     assert "tools" in fakes.anthropic.questions[0].body
 
 
 async def test_an_outcome_is_asked_for_without_tools(fakes: FakeProviders) -> None:
     fakes.openai.says(call("calculator", expression="6 * 7"), "It is 42.", "The outcome is 42.", "The outcome is 42.")
-    await played(discussion(["calculator"], outcome="Say what came of it."))
+    await play(discussion(["calculator"], outcome="Say what came of it."))
     last = max((*fakes.openai.questions, *fakes.anthropic.questions), key=lambda question: question.time)
     assert "Say what came of it." in last.raw.decode()
     assert "tools" not in last.body
@@ -166,7 +166,7 @@ async def test_a_program_can_be_asked_about_the_calls_that_the_file_wants_somebo
     ann = {"approval": {"ask": ["calculator"]}}
     fakes.openai.says(call("calculator", expression="6 * 7"), call("current_time"), "It is 42, and late.")
     fakes.anthropic.says(call("calculator", expression="6 * 8"), "48.")
-    turns, log, _ = await played(discussion(tools, ann=ann), approve=approve)
+    turns, log, _ = await play(discussion(tools, ann=ann), approve=approve)
 
     assert asked == [("ann", "calculator"), ("ann", "current_time")]
     decided = [(e.speaker, e.call.name, e.decision, e.by) for e in log.events if isinstance(e, ToolDecided)]
@@ -181,15 +181,15 @@ async def test_a_program_can_be_asked_about_the_calls_that_the_file_wants_somebo
 async def test_what_approval_says_of_a_tool_that_nobody_has_is_told(fakes: FakeProviders, here: Path) -> None:
     (here / "dice.py").write_text(DICE)
     tools = {"paths": ["dice.py"], "approval": {"deny": ["rol"], "ask": ["calculator"]}}
-    _, log, _ = await played(discussion(tools | {"registry": [{"name": "calculator", "enabled": False}]}))
+    _, log, _ = await play(discussion(tools | {"registry": [{"name": "calculator", "enabled": False}]}))
     warned = [event.message for event in log.events if isinstance(event, Warned)]
     assert warned == ["approval names 'rol', and there is no such tool; did you mean 'roll'?"]
 
 
 async def test_a_form_for_calls_in_text_has_no_effect_where_there_are_none(fakes: FakeProviders) -> None:
     tools = {"registry": ["calculator"], "tool_format": "xml"}
-    _, silent, _ = await played(discussion(tools))
-    _, log, _ = await played(discussion(tools | {"calling": "native"}))
+    _, silent, _ = await play(discussion(tools))
+    _, log, _ = await play(discussion(tools | {"calling": "native"}))
     assert not [event for event in silent.events if isinstance(event, Warned)]
     [warned] = [event.message for event in log.events if isinstance(event, Warned)]
     assert warned == "discussion.tools.tool_format: has no effect with 'calling: native'"
@@ -198,7 +198,7 @@ async def test_a_form_for_calls_in_text_has_no_effect_where_there_are_none(fakes
 async def test_a_model_is_told_of_the_form_that_the_file_names(fakes: FakeProviders) -> None:
     said = '<function_calls>\n<invoke name="calculator">\n<parameter name="expression">6*7</parameter>\n</invoke>\n'
     fakes.openai.says(said + "</function_calls>", "It is 42.")
-    turns, _, _ = await played(discussion({"registry": ["calculator"], "calling": "text", "tool_format": "xml"}))
+    turns, _, _ = await play(discussion({"registry": ["calculator"], "calling": "text", "tool_format": "xml"}))
     assert turns[0].message.text == "It is 42."
     first, second = fakes.openai.questions
     assert "<invoke name=" in first.raw.decode().replace('\\"', '"')

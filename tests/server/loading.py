@@ -15,7 +15,7 @@ PATIENCE = 20.0
 """Seconds after which a request counts as hung."""
 
 
-def troubled(upstream: FakeProvider) -> None:
+def trouble(upstream: FakeProvider) -> None:
     """One in ten of its answers is a fault; the others take a moment."""
     count = 0
 
@@ -37,7 +37,7 @@ async def load(address: str, numbers: range, at_once: int) -> Counter[str]:
             async with turns:
                 try:
                     async with asyncio.timeout(PATIENCE):
-                        return await _asked(session, number)
+                        return await _ask(session, number)
                 except TimeoutError:
                     return "hung"
                 except aiohttp.ClientError:
@@ -46,7 +46,7 @@ async def load(address: str, numbers: range, at_once: int) -> Counter[str]:
         return Counter(await asyncio.gather(*(one(number) for number in numbers)))
 
 
-async def _asked(session: aiohttp.ClientSession, number: int) -> str:
+async def _ask(session: aiohttp.ClientSession, number: int) -> str:
     path, stream = PATHS[number % 3], number % 2 == 0
     body: dict[str, Any] = {"model": "opus", "stream": stream}
     said = f"Hello {number}? " * 50

@@ -29,18 +29,18 @@ async def serving_to(
     fakes: FakeProviders, write: Callable[[bytes], object], file: str = "", **environment: str
 ) -> AsyncIterator[tuple[ServerState, str]]:
     """The same with what it holds; its log goes to `write`."""
-    async with listening(planned(fakes, file, **environment), write) as running:
+    async with listening(server_config(fakes, file, **environment), write) as running:
         yield running
 
 
-def planned(fakes: FakeProviders, file: str = "", **environment: str) -> ServerConfig:
+def server_config(fakes: FakeProviders, file: str = "", **environment: str) -> ServerConfig:
     known = fakes.environment
     known["ANTHROPIC_AUTH_TOKEN"] = known.pop("ANTHROPIC_API_KEY")  # which would be the key of clients
     state = {"XDG_STATE_HOME": os.environ["XDG_STATE_HOME"]}
     return ConfigSource(file, {**state, **known, **environment}, {"port": 0}).load()
 
 
-async def asked(address: str, path: str, body: Any, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
+async def ask_server(address: str, path: str, body: Any, headers: Mapping[str, str] | None = None) -> tuple[int, Any]:
     """The status and the JSON of an answer; of a stream, its text."""
     data = BytesIO(json.dumps(body).encode())
     sent = {"content-type": "application/json", **(headers or {})}
@@ -50,7 +50,7 @@ async def asked(address: str, path: str, body: Any, headers: Mapping[str, str] |
 
 
 @asynccontextmanager
-async def connected(address: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+async def connect(address: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """A bare connection to the server; little of an answer fits in before it is read."""
     host, port = address.removeprefix("http://").split(":")
     with socket.socket() as connection:

@@ -41,7 +41,7 @@ class Running:
 
 
 @asynccontextmanager
-async def started(fakes: FakeProviders, file: Path, *options: str, **environment: str) -> AsyncIterator[Running]:
+async def start_server(fakes: FakeProviders, file: Path, *options: str, **environment: str) -> AsyncIterator[Running]:
     """The server of a file with the fakes behind it, once it listens or has ended."""
     known = {**os.environ, **fakes.environment, "ANTHROPIC_API_KEY": "", "LOG_LEVEL": "error", **environment}
     process = await asyncio.create_subprocess_exec(

@@ -15,20 +15,20 @@ from ai_battle.server.sqlite_counts import SqliteCounts
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .protocol.speaking import speaking
-from .serving import asked, connected, serving, serving_to, until
+from .serving import ask_server, connect, serving, serving_to, until
 
 HELLO: dict[str, Any] = {"model": "large", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
 FILE = "server: {{limits: {{{limits}}}, routes: {{large: openai/large}}}}"
 HEAD = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
 
 
-def limited(folder: Path, limits: str) -> str:
+def write_config(folder: Path, limits: str) -> str:
     path = folder / "server.yaml"
     path.write_text(FILE.format(limits=limits))
     return str(path)
 
 
-async def posted(address: str, body: bytes, path: str = "/v1/messages") -> tuple[int, Any]:
+async def post(address: str, body: bytes, path: str = "/v1/messages") -> tuple[int, Any]:
     async with aiohttp.ClientSession() as session, session.post(address + path, data=BytesIO(body)) as answer:
         return answer.status, await answer.json()
 
@@ -38,8 +38,8 @@ async def test_twenty_megabytes_pass(fakes: FakeProviders, tmp_path: Path) -> No
     content = [{"type": "image", "source": picture}, {"type": "text", "text": "What is it?"}]
     body = {**HELLO, "messages": [{"role": "user", "content": content}]}
 
-    async with serving(fakes, limited(tmp_path, "")) as address:
-        status, _ = await asked(address, "/v1/messages", body)
+    async with serving(fakes, write_config(tmp_path, "")) as address:
+        status, _ = await ask_server(address, "/v1/messages", body)
 
     assert status == 200
     assert len(fakes.openai.questions[0].raw) > 20 * 1024 * 1024
@@ -47,9 +47,9 @@ async def test_twenty_megabytes_pass(fakes: FakeProviders, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(("path", "kind"), [("/v1/messages", "request_too_large"), ("/v1/chat/completions", "")])
 async def test_more_than_the_limit_is_413(fakes: FakeProviders, tmp_path: Path, path: str, kind: str) -> None:
-    async with serving(fakes, limited(tmp_path, "body_mb: 1")) as address:
-        status, answer = await posted(address, b'"' + b"x" * 1024 * 1024 + b'"', path)
-        again, _ = await asked(address, path, HELLO)
+    async with serving(fakes, write_config(tmp_path, "body_mb: 1")) as address:
+        status, answer = await post(address, b'"' + b"x" * 1024 * 1024 + b'"', path)
+        again, _ = await ask_server(address, path, HELLO)
 
     assert status == 413
     assert answer["error"]["message"] == "The request is larger than 1 MB, the most that is taken here."
@@ -65,7 +65,7 @@ async def test_a_body_that_does_not_tell_its_length_is_stopped_at_the_limit(
             yield b"x" * 100_000
 
     async with (
-        serving(fakes, limited(tmp_path, "body_mb: 1")) as address,
+        serving(fakes, write_config(tmp_path, "body_mb: 1")) as address,
         aiohttp.ClientSession() as session,
         session.post(f"{address}/v1/messages", data=endless()) as answer,
     ):
@@ -91,8 +91,8 @@ async def test_a_body_that_does_not_tell_its_length_is_stopped_at_the_limit(
 async def test_what_is_no_json_object_is_400_in_the_shape_of_the_api(
     fakes: FakeProviders, tmp_path: Path, path: str, body: bytes
 ) -> None:
-    async with serving(fakes, limited(tmp_path, "")) as address:
-        status, answer = await posted(address, body, path)
+    async with serving(fakes, write_config(tmp_path, "")) as address:
+        status, answer = await post(address, body, path)
 
     assert (status, answer["error"]["type"]) == (400, "invalid_request_error")
 
@@ -102,7 +102,7 @@ async def test_a_body_that_is_not_packed_as_it_says_is_400_and_a_bomb_is_413(
 ) -> None:
     statuses = []
     async with (
-        serving(fakes, limited(tmp_path, "body_mb: 1")) as address,
+        serving(fakes, write_config(tmp_path, "body_mb: 1")) as address,
         aiohttp.ClientSession(address, headers={"content-encoding": "gzip"}) as session,
     ):
         for body in (b"not packed at all", gzip.compress(b" " * 50_000_000)):
@@ -114,17 +114,17 @@ async def test_a_body_that_is_not_packed_as_it_says_is_400_and_a_bomb_is_413(
 
 @pytest.mark.parametrize("path", ["/v1/nothing", "/v1/messages/nothing", "/nothing"])
 async def test_an_address_that_is_none_is_told_in_json(fakes: FakeProviders, tmp_path: Path, path: str) -> None:
-    async with serving(fakes, limited(tmp_path, "")) as address:
-        status, answer = await posted(address, b"{}", path)
+    async with serving(fakes, write_config(tmp_path, "")) as address:
+        status, answer = await post(address, b"{}", path)
 
     assert (status, answer["error"]["type"]) == (404, "not_found_error")
 
 
 async def test_a_head_that_does_not_end_is_hung_up_on(fakes: FakeProviders, tmp_path: Path) -> None:
     async with (
-        serving(fakes, limited(tmp_path, "header_seconds: 0.1")) as address,
-        connected(address) as (silent, _),
-        connected(address) as (half, writer),
+        serving(fakes, write_config(tmp_path, "header_seconds: 0.1")) as address,
+        connect(address) as (silent, _),
+        connect(address) as (half, writer),
     ):
         writer.write(HEAD)
         async with asyncio.timeout(30):
@@ -134,8 +134,8 @@ async def test_a_head_that_does_not_end_is_hung_up_on(fakes: FakeProviders, tmp_
 
 async def test_a_body_that_does_not_end_is_408(fakes: FakeProviders, tmp_path: Path) -> None:
     async with (
-        serving(fakes, limited(tmp_path, "body_seconds: 0.1")) as address,
-        connected(address) as (reader, writer),
+        serving(fakes, write_config(tmp_path, "body_seconds: 0.1")) as address,
+        connect(address) as (reader, writer),
     ):
         writer.write(HEAD + b"\r\n{")
         async with asyncio.timeout(30):
@@ -146,13 +146,13 @@ async def test_a_body_that_does_not_end_is_408(fakes: FakeProviders, tmp_path: P
 
 
 async def test_more_connections_than_may_be_are_told_so(fakes: FakeProviders, tmp_path: Path) -> None:
-    async with serving(fakes, limited(tmp_path, "connections: 2")) as address:
-        async with connected(address), connected(address):
+    async with serving(fakes, write_config(tmp_path, "connections: 2")) as address:
+        async with connect(address), connect(address):
             await asyncio.sleep(0.05)
-            async with connected(address) as (reader, _):
+            async with connect(address) as (reader, _):
                 said = await reader.read()
         await asyncio.sleep(0.05)
-        status, _ = await asked(address, "/v1/messages", HELLO)
+        status, _ = await ask_server(address, "/v1/messages", HELLO)
 
     assert said.startswith(b"HTTP/1.1 503")
     assert status == 200
@@ -162,9 +162,9 @@ async def test_requests_wait_for_their_turn_and_more_than_that_are_turned_away(
     fakes: FakeProviders, tmp_path: Path
 ) -> None:
     fakes.openai.always(reply("Yes.", delay=0.15))
-    async with serving(fakes, limited(tmp_path, "concurrent: 2, queue: 2")) as address:
-        answers = await asyncio.gather(*(asked(address, "/v1/messages", HELLO) for _ in range(6)))
-        after, _ = await asked(address, "/v1/messages", HELLO)
+    async with serving(fakes, write_config(tmp_path, "concurrent: 2, queue: 2")) as address:
+        answers = await asyncio.gather(*(ask_server(address, "/v1/messages", HELLO) for _ in range(6)))
+        after, _ = await ask_server(address, "/v1/messages", HELLO)
 
     assert sorted(status for status, _ in answers) == [200] * 4 + [529] * 2
     assert {answer["error"]["type"] for status, answer in answers if status == 529} == {"overloaded_error"}
@@ -173,15 +173,15 @@ async def test_requests_wait_for_their_turn_and_more_than_that_are_turned_away(
 
 async def test_who_leaves_the_queue_takes_nobodys_place(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.always(reply("Yes.", delay=0.2))
-    async with serving(fakes, limited(tmp_path, "concurrent: 1, queue: 3")) as address:
-        first = asyncio.create_task(asked(address, "/v1/messages", HELLO))
+    async with serving(fakes, write_config(tmp_path, "concurrent: 1, queue: 3")) as address:
+        first = asyncio.create_task(ask_server(address, "/v1/messages", HELLO))
         await asyncio.sleep(0.05)
-        leaving = [asyncio.create_task(asked(address, "/v1/messages", HELLO)) for _ in range(2)]
+        leaving = [asyncio.create_task(ask_server(address, "/v1/messages", HELLO)) for _ in range(2)]
         await asyncio.sleep(0.05)
         for task in leaving:
             task.cancel()
         await asyncio.wait(leaving)
-        last, _ = await asked(address, "/v1/messages", HELLO)
+        last, _ = await ask_server(address, "/v1/messages", HELLO)
         assert (await first)[0] == 200
 
     assert last == 200
@@ -189,10 +189,10 @@ async def test_who_leaves_the_queue_takes_nobodys_place(fakes: FakeProviders, tm
 
 
 async def test_an_answer_is_no_longer_than_the_limit(fakes: FakeProviders, tmp_path: Path) -> None:
-    async with serving(fakes, limited(tmp_path, "max_tokens: 100")) as address:
+    async with serving(fakes, write_config(tmp_path, "max_tokens: 100")) as address:
         for tokens in (7, 100, 5000):
-            await asked(address, "/v1/messages", {**HELLO, "max_tokens": tokens})
-        await asked(address, "/v1/chat/completions", {"model": "large", "messages": HELLO["messages"]})
+            await ask_server(address, "/v1/messages", {**HELLO, "max_tokens": tokens})
+        await ask_server(address, "/v1/chat/completions", {"model": "large", "messages": HELLO["messages"]})
 
     sent = [json.loads(question.raw) for question in fakes.openai.questions]
     assert [body.get("max_tokens", body.get("max_completion_tokens")) for body in sent] == [7, 100, 100, 100]
@@ -208,7 +208,7 @@ server:
 """
 
 
-def keyed(folder: Path, limits: str, of_a: str = "") -> str:
+def write_keys(folder: Path, limits: str, of_a: str = "") -> str:
     path = folder / "server.yaml"
     path.write_text(KEYS.format(limits=limits, of_a=of_a))
     return str(path)
@@ -216,7 +216,7 @@ def keyed(folder: Path, limits: str, of_a: str = "") -> str:
 
 def ask(address: str, key: str, words: str) -> asyncio.Task[tuple[int, Any]]:
     body = {**HELLO, "messages": [{"role": "user", "content": words}]}
-    return asyncio.create_task(asked(address, "/v1/messages", body, {"x-api-key": f"key-of-{key}"}))
+    return asyncio.create_task(ask_server(address, "/v1/messages", body, {"x-api-key": f"key-of-{key}"}))
 
 
 def order(fakes: FakeProviders) -> list[str]:
@@ -225,7 +225,7 @@ def order(fakes: FakeProviders) -> list[str]:
 
 async def test_one_key_never_takes_all_places(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.always(lambda body: fault("stall_before_headers") if "a" in str(body["messages"]) else "Yes.")
-    async with serving_to(fakes, len, keyed(tmp_path, "concurrent: 4, queue: 40")) as (served, address):
+    async with serving_to(fakes, len, write_keys(tmp_path, "concurrent: 4, queue: 40")) as (served, address):
         greedy = [ask(address, "a", "a") for _ in range(20)]
         await until(lambda: served.admission.running + served.admission.queued == 20)
         other, _ = await ask(address, "b", "b")
@@ -240,7 +240,7 @@ async def test_one_key_never_takes_all_places(fakes: FakeProviders, tmp_path: Pa
 
 async def test_free_places_go_round_the_keys_that_wait(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.says(fault("stall_before_headers"))
-    async with serving_to(fakes, len, keyed(tmp_path, "concurrent: 1, queue: 40")) as (served, address):
+    async with serving_to(fakes, len, write_keys(tmp_path, "concurrent: 1, queue: 40")) as (served, address):
         asking = []
         for key, words in zip("aaaabb", "1234xy", strict=True):
             asking.append(ask(address, key, words))
@@ -255,7 +255,7 @@ async def test_free_places_go_round_the_keys_that_wait(fakes: FakeProviders, tmp
 
 async def test_one_key_never_takes_all_of_the_queue(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.always(reply("Yes.", delay=0.2))
-    async with serving_to(fakes, len, keyed(tmp_path, "concurrent: 1, queue: 4")) as (served, address):
+    async with serving_to(fakes, len, write_keys(tmp_path, "concurrent: 1, queue: 4")) as (served, address):
         greedy = [ask(address, "a", "a") for _ in range(6)]
         await until(lambda: served.admission.running + served.admission.queued == 4)
         other, _ = await ask(address, "b", "b")
@@ -268,7 +268,7 @@ async def test_one_key_never_takes_all_of_the_queue(fakes: FakeProviders, tmp_pa
 
 async def test_a_key_has_its_own_limit_of_requests_at_once(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.always(reply("Yes.", delay=0.05))
-    async with serving_to(fakes, len, keyed(tmp_path, "concurrent: 8", "concurrent: 2")) as (served, address):
+    async with serving_to(fakes, len, write_keys(tmp_path, "concurrent: 8", "concurrent: 2")) as (served, address):
         asking = [ask(address, "a", "a") for _ in range(6)]
         await until(lambda: served.admission.queued == 4)
         running = served.admission.running
@@ -282,13 +282,13 @@ async def test_without_a_place_to_count_requests_a_worker_counts_its_own(fakes: 
     """A budget does not do without: that server does not start."""
     (tmp_path / "file").write_text("")
     nowhere, log = f"unpriced: allow}}\n  state: {tmp_path / 'file'}\n  plans: {{", list[bytes]()
-    async with serving_to(fakes, log.append, keyed(tmp_path, nowhere, "per_minute: 1")) as (_, address):
+    async with serving_to(fakes, log.append, write_keys(tmp_path, nowhere, "per_minute: 1")) as (_, address):
         statuses = [(await ask(address, "a", "Hello?"))[0] for _ in range(2)]
 
     assert statuses == [200, 429]
     assert b"Requests of keys are counted by each worker for itself." in log[0]
     with pytest.raises(ConfigError, match=r"can't be (opened|used)"):
-        async with serving(fakes, keyed(tmp_path, nowhere, "budget_usd: 1")):
+        async with serving(fakes, write_keys(tmp_path, nowhere, "budget_usd: 1")):
             pass
 
 
@@ -296,7 +296,7 @@ async def test_a_key_has_its_own_limit_of_requests_a_minute(fakes: FakeProviders
     now = 1000.0
     body = {**HELLO, "messages": [{"role": "user", "content": "Hello?"}]}
     async with (
-        serving_to(fakes, len, keyed(tmp_path, "concurrent: 8", "per_minute: 3")) as (served, address),
+        serving_to(fakes, len, write_keys(tmp_path, "concurrent: 8", "per_minute: 3")) as (served, address),
         speaking(address, "large") as client,
     ):
         assert served.budgets.counts

@@ -9,7 +9,7 @@ import pytest
 from ai_battle.core.errors import ConfigError
 from ai_battle.testing import FakeProviders, call
 
-from .serving import asked, planned, serving
+from .serving import ask_server, server_config, serving
 
 FILE = "server: {routes: {advised: {model: ollama/qwen3, advisor: anthropic/claude-sonnet-4-5}}}"
 READ = {"type": "object", "properties": {"path": {"type": "string"}}}
@@ -40,7 +40,7 @@ async def test_only_the_calls_of_its_own_tools_reach_a_client(
     fakes.ollama.says(call("advisor", question="Where do I look?"), call("read_file", path="a.py"))
     fakes.anthropic.says("Read a.py.")
     async with serving(fakes, file) as address:
-        status, answer = await asked(address, path, body(path, stream=stream))
+        status, answer = await ask_server(address, path, body(path, stream=stream))
 
     told = answer if stream else json.dumps(answer)
     assert status == 200
@@ -61,9 +61,9 @@ async def test_trouble_is_met_once_though_its_client_knows_of_no_advice(fakes: F
             back = {"type": "tool_result", "tool_use_id": f"t{number}", "content": result}
             steps += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [back]}]
             fakes.ollama.says(call("read_file", path=f"{number + 1}.py"))
-            await asked(address, "/v1/messages", {**body("/v1/messages"), "messages": steps})
+            await ask_server(address, "/v1/messages", {**body("/v1/messages"), "messages": steps})
         fakes.ollama.says("All is fine in 3.py.")
-        _, answered = await asked(address, "/v1/messages", {**body("/v1/messages"), "messages": steps})
+        _, answered = await ask_server(address, "/v1/messages", {**body("/v1/messages"), "messages": steps})
 
     assert answered["content"][0]["text"] == "All is fine in 3.py."  # the answer is not doubted for what was overcome
     assert len(fakes.anthropic.questions) == 1
@@ -75,4 +75,4 @@ async def test_a_route_says_its_advisor_in_one_way(fakes: FakeProviders, tmp_pat
     (tmp_path / "server.yaml").write_text(f"server:\n  routes:\n    advised: {route}")
 
     with pytest.raises(ConfigError, match=r"3:\d+.*advised.*leave one of the two out"):
-        planned(fakes, str(tmp_path / "server.yaml"))
+        server_config(fakes, str(tmp_path / "server.yaml"))

@@ -8,7 +8,7 @@ import pytest
 from ai_battle.testing import FakeProviders, reply
 
 from .protocol.speaking import speaking
-from .serving import asked, serving
+from .serving import ask_server, serving
 
 HELLO: dict[str, Any] = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
 
@@ -17,8 +17,8 @@ async def test_beta_headers_of_a_client_reach_anthropic_alone(fakes: FakeProvide
     tiers = {"BIG_MODEL": "anthropic/claude-opus-4-1", "SMALL_MODEL": "openai/little"}
     async with serving(fakes, **tiers) as address:
         for name in ("opus", "haiku"):
-            await asked(address, "/v1/messages", {"model": name, **HELLO}, {"anthropic-beta": "one,two"})
-        await asked(address, "/v1/messages", {"model": "opus", **HELLO})
+            await ask_server(address, "/v1/messages", {"model": name, **HELLO}, {"anthropic-beta": "one,two"})
+        await ask_server(address, "/v1/messages", {"model": "opus", **HELLO})
 
     assert [q.headers.get("anthropic-beta") for q in fakes.anthropic.questions] == ["one,two", None]
     assert "anthropic-beta" not in fakes.openai.questions[0].headers
@@ -36,7 +36,7 @@ async def test_anthropic_is_spoken_to_in_the_version_of_the_client(fakes: FakePr
     ]
     async with serving(fakes, BIG_MODEL="anthropic/claude-opus-4-1", ANTHROPIC_API_KEY="sk-a") as address:
         for body, headers in cases:
-            assert (await asked(address, "/v1/messages", body, headers))[0] == 200
+            assert (await ask_server(address, "/v1/messages", body, headers))[0] == 200
 
     for question in fakes.anthropic.questions[:2]:
         assert (question.headers["anthropic-version"], question.body["temperature"]) == ("2023-06-01", 0.5)
@@ -54,7 +54,7 @@ async def test_a_version_that_the_file_settles_is_spoken_whatever_the_client_spe
     file.write_text("{server: {routes: {a: anthropic/claude}}, providers: {anthropic: {api_version: 2023-06-01}}}")
     body = {"model": "a", "temperature": 0.5, **HELLO}
     async with serving(fakes, str(file)) as address:
-        assert (await asked(address, "/v1/messages", body, {"anthropic-version": "2026-10-21"}))[0] == 200
+        assert (await ask_server(address, "/v1/messages", body, {"anthropic-version": "2026-10-21"}))[0] == 200
 
     assert fakes.anthropic.questions[0].headers["anthropic-version"] == "2023-06-01"
 
@@ -64,7 +64,7 @@ async def test_marks_for_a_cache_are_those_of_the_client(fakes: FakeProviders) -
     said = [*HELLO["messages"], {"role": "assistant", "content": "Hm?"}, *HELLO["messages"]]
     async with serving(fakes, BIG_MODEL="anthropic/claude-opus-4-1") as address:
         for path in ("/v1/messages", "/v1/chat/completions"):
-            await asked(address, path, {"model": "opus", "max_tokens": 9, "messages": said})
+            await ask_server(address, path, {"model": "opus", "max_tokens": 9, "messages": said})
 
     assert [b"cache_control" in question.raw for question in fakes.anthropic.questions] == [False, True]
 
@@ -74,9 +74,9 @@ async def test_a_refusal_of_anthropic_ends_as_filtered_in_the_apis_of_openai(fak
     fakes.anthropic.says(*[reply("I could", stop="refusal")] * 3)
     asks = {"model": "opus", "max_tokens": 9, "messages": HELLO["messages"]}
     async with serving(fakes, BIG_MODEL="anthropic/claude-opus-4-1") as address:
-        _, own = await asked(address, "/v1/messages", asks)
-        _, chat = await asked(address, "/v1/chat/completions", asks)
-        _, responses = await asked(address, "/v1/responses", {"model": "opus", "input": "Hello?"})
+        _, own = await ask_server(address, "/v1/messages", asks)
+        _, chat = await ask_server(address, "/v1/chat/completions", asks)
+        _, responses = await ask_server(address, "/v1/responses", {"model": "opus", "input": "Hello?"})
 
     [choice] = chat["choices"]
     assert own["stop_reason"] == "refusal"

@@ -13,7 +13,7 @@ from ai_battle.server.keys import Keys
 from ai_battle.server.running import listening
 from ai_battle.testing import FakeProviders
 
-from .serving import asked, serving
+from .serving import ask_server, serving
 
 HELLO: dict[str, Any] = {"model": "claude-opus-4", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
 BIG = {"BIG_MODEL": "openai/large"}
@@ -31,7 +31,7 @@ BIG = {"BIG_MODEL": "openai/large"}
 )
 async def test_any_of_the_keys_is_taken_in_either_header(fakes: FakeProviders, headers: dict[str, str]) -> None:
     async with serving(fakes, AI_BATTLE_SERVE_KEYS="first-key, second-key", **BIG) as address:
-        status, _ = await asked(address, "/v1/messages", HELLO, headers)
+        status, _ = await ask_server(address, "/v1/messages", HELLO, headers)
 
     assert status == 200
 
@@ -40,7 +40,7 @@ async def test_any_of_the_keys_is_taken_in_either_header(fakes: FakeProviders, h
 @pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions", "/v1/responses", "/v1/messages/count_tokens"])
 async def test_without_the_right_key_nothing_is_asked(fakes: FakeProviders, headers: dict[str, str], path: str) -> None:
     async with serving(fakes, AI_BATTLE_SERVE_KEYS="first-key", **BIG) as address:
-        status, answer = await asked(address, path, HELLO, headers)
+        status, answer = await ask_server(address, path, HELLO, headers)
 
     assert (status, answer["error"]["type"]) == (401, "authentication_error")
     assert ("type" in answer) == path.startswith("/v1/messages")
@@ -75,8 +75,8 @@ async def test_health_and_head_need_no_key_and_models_do(fakes: FakeProviders) -
 async def test_the_key_of_anthropic_is_that_of_clients_where_nobody_asks_anthropic(fakes: FakeProviders) -> None:
     environment = {**fakes.environment, **BIG}
     async with listening(ConfigSource("", environment, {"port": 0}).load()) as (_, address):
-        without, _ = await asked(address, "/v1/messages", HELLO)
-        with_it, _ = await asked(address, "/v1/messages", HELLO, {"x-api-key": environment["ANTHROPIC_API_KEY"]})
+        without, _ = await ask_server(address, "/v1/messages", HELLO)
+        with_it, _ = await ask_server(address, "/v1/messages", HELLO, {"x-api-key": environment["ANTHROPIC_API_KEY"]})
 
     assert (without, with_it) == (401, 200)
 
@@ -84,7 +84,7 @@ async def test_the_key_of_anthropic_is_that_of_clients_where_nobody_asks_anthrop
 async def test_the_key_of_anthropic_is_no_key_of_clients_where_anthropic_is_asked(fakes: FakeProviders) -> None:
     environment = {**fakes.environment, "BIG_MODEL": "anthropic/claude-opus-4-1"}
     async with listening(ConfigSource("", environment, {"port": 0}).load()) as (_, address):
-        status, _ = await asked(address, "/v1/messages", HELLO)
+        status, _ = await ask_server(address, "/v1/messages", HELLO)
 
     assert status == 200
 
@@ -111,7 +111,7 @@ def test_the_key_of_anthropic_opens_a_public_address_too() -> None:
 )
 async def test_without_keys_web_pages_of_others_can_not_ask(fakes: FakeProviders, headers: dict[str, str]) -> None:
     async with serving(fakes, **BIG) as address:
-        status, answer = await asked(address, "/v1/messages", HELLO, headers)
+        status, answer = await ask_server(address, "/v1/messages", HELLO, headers)
 
     assert (status, answer["error"]["type"]) == (403, "permission_error")
     assert not fakes.openai.requests
@@ -130,14 +130,14 @@ async def test_without_keys_programs_and_pages_of_this_machine_can_ask(
     fakes: FakeProviders, headers: dict[str, str]
 ) -> None:
     async with serving(fakes, **BIG) as address:
-        status, _ = await asked(address, "/v1/messages", HELLO, headers)
+        status, _ = await ask_server(address, "/v1/messages", HELLO, headers)
 
     assert status == 200
 
 
 async def test_with_a_key_any_name_of_the_server_will_do(fakes: FakeProviders) -> None:
     async with serving(fakes, AI_BATTLE_SERVE_KEYS="first-key", **BIG) as address:
-        status, _ = await asked(
+        status, _ = await ask_server(
             address,
             "/v1/messages",
             HELLO,

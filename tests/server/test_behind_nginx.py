@@ -23,7 +23,7 @@ from ai_battle.testing import FakeProviders, reply
 from tests.redis import redis_server
 
 from .serving import until
-from .starting import Running, started
+from .starting import Running, start_server
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +69,7 @@ class Answer:
 
 
 @asynccontextmanager
-async def deployed(
+async def deploy(
     fakes: FakeProviders, folder: Path, *more: str, state: str = "", **changes: str
 ) -> AsyncIterator[Site]:
     """`more` are options of the command; `changes` are made in nginx.conf, where a test can't wait like a user."""
@@ -79,7 +79,7 @@ async def deployed(
     async with AsyncExitStack() as opened:
         options = ("--host", "127.0.0.1", "--port", "0", *more)
         known = {**VARIABLES, "STATE": state or str(folder / "state")}
-        workers = [await opened.enter_async_context(started(fakes, file, *options, **known)) for _ in range(2)]
+        workers = [await opened.enter_async_context(start_server(fakes, file, *options, **known)) for _ in range(2)]
         port = await opened.enter_async_context(nginx(folder, [each.address for each in workers], changes))
         trust = ssl.create_default_context(cafile=folder / "tls.crt")
         connector = aiohttp.TCPConnector(ssl=trust, limit=0, force_close=True)
@@ -100,7 +100,7 @@ async def nginx(folder: Path, workers: list[str], changes: dict[str, str]) -> As
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     make_certificate(folder)
-    (folder / "nginx.conf").write_text(configured(folder, port, workers, changes))
+    (folder / "nginx.conf").write_text(nginx_config(folder, port, workers, changes))
     user = "user root; " if os.getuid() == 0 else ""  # the folder of a test is its user's own
     options = ["-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")]
     options += ["-g", f"{user}pid {folder}/nginx.pid; daemon off;"]
@@ -117,7 +117,7 @@ async def nginx(folder: Path, workers: list[str], changes: dict[str, str]) -> As
         await process.wait()
 
 
-def configured(folder: Path, port: int, workers: list[str], changes: dict[str, str]) -> str:
+def nginx_config(folder: Path, port: int, workers: list[str], changes: dict[str, str]) -> str:
     """The shipped file with the addresses, paths and ports of a test, each of which has to stand in it once."""
     folders = "".join(
         f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -152,7 +152,7 @@ def can_connect(port: int) -> bool:
 
 
 def error_body(path: str, anthropic: str, openai: str, message: str, code: str | None = None) -> Any:
-    """What the API of the path says."""
+    """Returns what the API of the path says."""
     if path == "/v1/messages":
         return {"type": "error", "error": {"type": anthropic, "message": message}}
     return {"error": {"message": message, "type": openai, "param": None, "code": code}}
@@ -161,7 +161,7 @@ def error_body(path: str, anthropic: str, openai: str, message: str, code: str |
 async def test_a_stream_comes_through_as_it_comes(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.always(reply(LONG, pace=0.3))
     async with (
-        deployed(fakes, tmp_path) as site,
+        deploy(fakes, tmp_path) as site,
         site.clients.post("/v1/messages", json={**HELLO, "stream": True}, headers=KEY) as answer,
     ):
         early = b""
@@ -182,7 +182,7 @@ async def test_a_stream_comes_through_as_it_comes(fakes: FakeProviders, tmp_path
 async def test_what_is_too_large_is_told_in_the_shape_of_its_api(
     fakes: FakeProviders, tmp_path: Path, path: str
 ) -> None:
-    async with deployed(fakes, tmp_path) as site:
+    async with deploy(fakes, tmp_path) as site:
         by_nginx = await site.answer(path, b" " * (65 * 1024**2))
         by_worker = await site.answer(path, b" " * (33 * 1024**2))
 
@@ -198,7 +198,7 @@ async def test_what_is_too_large_is_told_in_the_shape_of_its_api(
 async def test_a_flood_gets_429_and_when_to_come_back(fakes: FakeProviders, tmp_path: Path, path: str) -> None:
     fakes.openai.always("Yes.")
     slower = {"rate=20r/s": "rate=1r/m", "burst=100": "burst=9"}
-    async with deployed(fakes, tmp_path, **slower) as site:
+    async with deploy(fakes, tmp_path, **slower) as site:
         answers = await site.answers(15, path, BODIES[path])
 
     assert sorted(each.status for each in answers) == [200] * 10 + [429] * 5
@@ -211,7 +211,7 @@ async def test_a_flood_gets_429_and_when_to_come_back(fakes: FakeProviders, tmp_
 @every_path
 async def test_more_connections_than_all_workers_take_get_503(fakes: FakeProviders, tmp_path: Path, path: str) -> None:
     fakes.openai.always(reply("Yes.", delay=2.0))
-    async with deployed(fakes, tmp_path, **{"limit_conn all 4096": "limit_conn all 2"}) as site:
+    async with deploy(fakes, tmp_path, **{"limit_conn all 4096": "limit_conn all 2"}) as site:
         answers = await site.answers(4, path, BODIES[path])
 
     assert sorted(each.status for each in answers) == [200, 200, 503, 503]
@@ -225,7 +225,7 @@ async def test_workers_that_are_away_or_silent_are_told_in_the_shape_of_the_api(
     fakes: FakeProviders, tmp_path: Path, path: str
 ) -> None:
     fakes.openai.always(reply("Yes.", delay=30.0))
-    async with deployed(fakes, tmp_path, **{"proxy_read_timeout 620s": "proxy_read_timeout 1s"}) as site:
+    async with deploy(fakes, tmp_path, **{"proxy_read_timeout 620s": "proxy_read_timeout 1s"}) as site:
         silent = await site.answer(path, BODIES[path])
         for worker in site.workers:
             worker.process.kill()
@@ -241,7 +241,7 @@ async def test_workers_that_are_away_or_silent_are_told_in_the_shape_of_the_api(
 
 
 async def test_errors_of_providers_and_addresses_that_are_not_for_outside(fakes: FakeProviders, tmp_path: Path) -> None:
-    async with deployed(fakes, tmp_path) as site:
+    async with deploy(fakes, tmp_path) as site:
         unknown = await site.answer(body={**HELLO, "model": "nobody"})
         async with site.clients.get("/metrics", headers={"x-api-key": "key-of-metrics"}) as metrics:
             inside = metrics.status
@@ -255,7 +255,7 @@ async def test_a_worker_that_is_killed_costs_its_own_streams_and_nothing_else(
     fakes: FakeProviders, tmp_path: Path
 ) -> None:
     fakes.openai.always(reply(LONG, pace=0.3))
-    async with deployed(fakes, tmp_path) as site:
+    async with deploy(fakes, tmp_path) as site:
         streams = [asyncio.create_task(stream_text(site)) for _ in range(8)]
         await until(lambda: len(fakes.openai.questions) == 8)
         site.workers[0].process.send_signal(signal.SIGKILL)
@@ -272,7 +272,7 @@ async def test_a_worker_that_is_killed_costs_its_own_streams_and_nothing_else(
 async def test_a_reload_ends_no_stream(fakes: FakeProviders, tmp_path: Path) -> None:
     """Of a worker, whose file has changed, as of nginx."""
     fakes.openai.always(reply(LONG, pace=0.3))
-    async with deployed(fakes, tmp_path) as site:
+    async with deploy(fakes, tmp_path) as site:
         streams = [asyncio.create_task(stream_text(site)) for _ in range(8)]
         await until(lambda: len(fakes.openai.questions) == 8)
         site.file.write_text(site.file.read_text().replace("large: openai", "other: openai"))
@@ -291,7 +291,7 @@ async def test_a_budget_holds_over_all_workers_of_two_machines(fakes: FakeProvid
     """The 100 dollars of the shipped file are eleven answers of 9."""
     fakes.openai.always(reply("Yes.", usage=Usage(0, 900_000)))
     with redis_server(tmp_path) as redis:
-        async with deployed(fakes, tmp_path, "--workers", "2", state=redis.url) as site:
+        async with deploy(fakes, tmp_path, "--workers", "2", state=redis.url) as site:
             answers = [await site.answer(body={**HELLO, "max_tokens": 900_000}) for _ in range(14)]
 
     assert [each.status for each in answers] == [200] * 11 + [429] * 3
@@ -299,7 +299,7 @@ async def test_a_budget_holds_over_all_workers_of_two_machines(fakes: FakeProvid
 
 
 async def stream_text(site: Site) -> str:
-    """What came of a stream, also where it broke off."""
+    """Returns what came of a stream, also where it broke off."""
     said = b""
     with suppress(aiohttp.ClientError):
         async with site.clients.post("/v1/messages", json={**HELLO, "stream": True}, headers=KEY) as answer:

@@ -76,13 +76,13 @@ async def stage(request: pytest.FixtureRequest, fakes: FakeProviders) -> AsyncIt
     await stage.aclose()
 
 
-def logged(stage: Stage) -> tuple[str, str, str]:
+def log_entry(stage: Stage) -> tuple[str, str, str]:
     """Of the last request: how loud, what the rounds of the loop came to, and how the boost model failed."""
     line = json.loads(stage.log[-1])
     return line["level"], line["boost"], line.get("help_failed", "")
 
 
-def called(heard: ClientAnswer) -> list[tuple[str, Any]]:
+def calls_of(heard: ClientAnswer) -> list[tuple[str, Any]]:
     return [(name, arguments) for _, name, arguments in heard.calls]
 
 
@@ -93,10 +93,10 @@ async def test_s1_1_a_configured_boost_model_is_asked_with_its_own_address_key_a
         startup_lines(ConfigSource("", {**stage.fakes.environment, **stage.environment}).load(), "http://x")
     )
 
-    assert called(heard) == CALLED
+    assert calls_of(heard) == CALLED
     assert stage.boost.questions[0].headers["Authorization"] == "Bearer key-of-boost"
     assert stage.boost.questions[0].body["model"] == "planner"
-    assert stage.executed()["model"] == "claude-sonnet-4-5"
+    assert stage.auxiliary_body()["model"] == "claude-sonnet-4-5"
     assert "boost model planner at " in told
     assert "key-of-boost" not in told
 
@@ -110,7 +110,7 @@ async def test_s1_2_without_a_configuration_it_is_said_and_the_request_goes_the_
         startup_lines(ConfigSource("", {**stage.fakes.environment, **stage.environment}).load(), "http://x")
     )
 
-    assert called(heard) == CALLED
+    assert calls_of(heard) == CALLED
     assert stage.calls == (0, 1)
     assert "boost is not configured" in told
 
@@ -132,10 +132,10 @@ async def test_s1_3_a_tier_for_which_nobody_plans_goes_the_direct_way(stage: Sta
     stage.says([], [READ_SALES])
     heard = await stage.ask("Analyze the sales.", READ)
 
-    assert called(heard) == CALLED
+    assert calls_of(heard) == CALLED
     assert stage.calls == (0, 1)
-    assert stage.executed()["model"] == "claude-haiku-4-5"
-    assert [text_of(m["content"]).split("\n")[-1] for m in stage.executed()["messages"]] == ["Analyze the sales."]
+    assert stage.auxiliary_body()["model"] == "claude-haiku-4-5"
+    assert [text_of(m["content"]).split("\n")[-1] for m in stage.auxiliary_body()["messages"]] == ["Analyze the sales."]
 
 
 @pytest.mark.parametrize("tier", ["claude-opus-4", "claude-3-5-sonnet"])
@@ -144,14 +144,14 @@ async def test_s1_3_several_tiers_are_planned_for_at_once(stage: Stage, tier: st
     stage.model = tier
     stage.says([GUIDANCE], [READ_SALES])
 
-    assert called(await stage.ask("Analyze the sales.", READ)) == CALLED
+    assert calls_of(await stage.ask("Analyze the sales.", READ)) == CALLED
     assert stage.calls == (1, 1)
 
 
 async def test_s2_1_the_boost_model_gets_formats_tools_and_request_in_its_message(stage: Stage) -> None:
     stage.says([SUMMARY])
     await stage.ask("Please analyze market trends from data files.", READ, WRITE)
-    sent = stage.planned()
+    sent = stage.boost_text()
 
     assert "analyze market trends from data files" in sent
     assert all(heading in sent for heading in ("SUMMARY:", "ANALYSIS:", "GUIDANCE:"))
@@ -164,7 +164,7 @@ async def test_s2_2_without_tools_the_section_of_the_tools_is_empty(stage: Stage
     stage.says(["ANALYSIS:\nIt is known.\nGUIDANCE:\nSay that it is Paris."], ["It is Paris."])
     heard = await stage.ask("What is the capital of France?")
 
-    assert stage.planned().rstrip().split("Available Tools:")[1].split("\n")[0].strip() == ""
+    assert stage.boost_text().rstrip().split("Available Tools:")[1].split("\n")[0].strip() == ""
     assert (heard.text, stage.calls) == ("It is Paris.", (1, 1))
 
 
@@ -180,7 +180,7 @@ async def test_s2_3_the_boost_model_gets_no_tools_parameter(stage: Stage) -> Non
 async def test_s3_1_analysis_and_guidance_are_extracted(stage: Stage) -> None:
     stage.says([GUIDANCE], [READ_SALES])
     await stage.ask("Analyze the sales.", READ)
-    sent = text_of(stage.executed()["messages"])
+    sent = text_of(stage.auxiliary_body()["messages"])
 
     assert "ANALYSIS:\nThe file has to be read." in sent
     assert "GUIDANCE:\n1. Call read_file with path: '/data/sales_2024.csv'" in sent
@@ -191,9 +191,9 @@ async def test_s3_2_a_missing_analysis_is_no_obstacle(stage: Stage) -> None:
     stage.says([f"GUIDANCE:\n{guidance}"], [call("write_file", path="a", content="b")])
     heard = await stage.ask("Take notes.", WRITE)
 
-    assert called(heard) == [("write_file", {"path": "a", "content": "b"})]
-    assert guidance in text_of(stage.executed())
-    assert "ANALYSIS" not in text_of(stage.executed())
+    assert calls_of(heard) == [("write_file", {"path": "a", "content": "b"})]
+    assert guidance in text_of(stage.auxiliary_body())
+    assert "ANALYSIS" not in text_of(stage.auxiliary_body())
 
 
 async def test_s3_3_an_analysis_alone_is_asked_for_its_guidance(stage: Stage) -> None:
@@ -201,15 +201,15 @@ async def test_s3_3_an_analysis_alone_is_asked_for_its_guidance(stage: Stage) ->
     stage.says([analysis, f"{analysis}\n\nGUIDANCE:\nCall read_file."], [READ_SALES])
     heard = await stage.ask("Why does the endpoint fail?", READ)
 
-    assert (called(heard), stage.calls) == (CALLED, (2, 1))
-    assert "logs → code review → database check" in stage.planned(1)
-    assert "logs → code review → database check" in text_of(stage.executed())
+    assert (calls_of(heard), stage.calls) == (CALLED, (2, 1))
+    assert "logs → code review → database check" in stage.boost_text(1)
+    assert "logs → code review → database check" in text_of(stage.auxiliary_body())
 
 
 async def test_s3_4_other_words_for_guidance_are_found(stage: Stage) -> None:
     stage.says(["**Instructions:**\nCall read_file."], [READ_SALES])
 
-    assert called(await stage.ask("Read it.", READ)) == CALLED
+    assert calls_of(await stage.ask("Read it.", READ)) == CALLED
     assert stage.calls == (1, 1)
 
 
@@ -231,7 +231,7 @@ async def test_s3_6_of_three_sections_the_summary_counts(stage: Stage) -> None:
 async def test_s4_1_the_auxiliary_model_gets_request_analysis_guidance_and_tools(stage: Stage) -> None:
     stage.says([GUIDANCE], [READ_SALES])
     await stage.ask("Analyze the sales.", READ, WRITE, system="You are an analyst.")
-    body = stage.executed()
+    body = stage.auxiliary_body()
 
     assert "Analyze the sales." in text_of(body["messages"])
     assert "ANALYSIS:\nThe file has to be read." in text_of(body["messages"])
@@ -244,7 +244,7 @@ async def test_s4_2_guidance_alone_goes_along_word_for_word(stage: Stage) -> Non
     stage.says([f"GUIDANCE:\n{steps}"], [READ_SALES])
     await stage.ask("Commit it.", READ)
 
-    assert steps in text_of(stage.executed())
+    assert steps in text_of(stage.auxiliary_body())
 
 
 async def test_s4_3_with_a_summary_no_request_is_assembled(stage: Stage) -> None:
@@ -258,9 +258,9 @@ async def test_s5_1_the_same_tools_come_as_text_and_as_parameter(stage: Stage) -
     stage.says([GUIDANCE], [READ_SALES])
     await stage.ask("Analyze the sales.", READ, WRITE)
 
-    for tool, sent in zip((READ, WRITE), stage.executed()["tools"], strict=True):
+    for tool, sent in zip((READ, WRITE), stage.auxiliary_body()["tools"], strict=True):
         assert (sent["name"], sent["description"], sent["input_schema"]) == (tool.name, tool.description, tool.schema)
-        assert f"{tool.name}: {tool.description}" in stage.planned()
+        assert f"{tool.name}: {tool.description}" in stage.boost_text()
 
 
 async def test_s5_2_the_client_runs_its_tools_and_the_boost_model_only_reads_of_them(stage: Stage) -> None:
@@ -271,8 +271,8 @@ async def test_s5_2_the_client_runs_its_tools_and_the_boost_model_only_reads_of_
     second = await stage.go_on(["Analyze the sales.", first.calls, results], READ)
 
     assert (second.text, stage.calls) == ("Sales rose sharply.", (2, 2))
-    assert "Analyze the sales." in stage.planned()
-    assert "month;sales" in stage.planned()
+    assert "Analyze the sales." in stage.boost_text()
+    assert "month;sales" in stage.boost_text()
     assert all("tools" not in question.body for question in stage.boost.questions)
 
 
@@ -280,9 +280,9 @@ async def test_s6_1_an_error_of_the_boost_model_leads_to_direct_execution(stage:
     stage.says([fault(500)], [READ_SALES])
     heard = await stage.ask("Analyze the sales.", READ)
 
-    assert (heard.status, called(heard), stage.calls) == (200, CALLED, (1, 1))
-    assert "plan" not in text_of(stage.executed()["messages"])
-    assert logged(stage) == ("warning", "fallback", "http_500")
+    assert (heard.status, calls_of(heard), stage.calls) == (200, CALLED, (1, 1))
+    assert "plan" not in text_of(stage.auxiliary_body()["messages"])
+    assert log_entry(stage) == ("warning", "fallback", "http_500")
 
 
 async def test_s6_2_replies_without_sections_lead_to_direct_execution(stage: Stage) -> None:
@@ -290,8 +290,8 @@ async def test_s6_2_replies_without_sections_lead_to_direct_execution(stage: Sta
     heard = await stage.ask("Analyze the sales.", READ)
 
     assert (heard.text, stage.calls) == ("I looked at it directly.", (3, 1))
-    assert OTHER not in text_of(stage.executed())
-    assert logged(stage) == ("warning", "other, other, other", "nothing_usable")
+    assert OTHER not in text_of(stage.auxiliary_body())
+    assert log_entry(stage) == ("warning", "other, other, other", "nothing_usable")
 
 
 async def test_s6_3_a_boost_model_that_takes_too_long_is_left(stage: Stage) -> None:
@@ -299,9 +299,9 @@ async def test_s6_3_a_boost_model_that_takes_too_long_is_left(stage: Stage) -> N
     stage.says([fault("stall_before_headers")], [READ_SALES])
     heard = await stage.ask("Analyze the sales.", READ)
 
-    assert called(heard) == CALLED
+    assert calls_of(heard) == CALLED
     assert stage.boost.questions[0].disconnected
-    assert logged(stage) == ("warning", "fallback", "nothing_usable")
+    assert log_entry(stage) == ("warning", "fallback", "nothing_usable")
 
 
 async def test_s7_1_a_reply_without_a_format_is_asked_for_again_and_goes_along(stage: Stage) -> None:
@@ -309,8 +309,8 @@ async def test_s7_1_a_reply_without_a_format_is_asked_for_again_and_goes_along(s
     heard = await stage.ask("What is the answer?", READ)
 
     assert (heard.text, stage.calls) == (SAID, (2, 0))
-    assert OTHER in stage.planned(1)
-    assert "Current ReAct Loop: 1" in stage.planned(1)
+    assert OTHER in stage.boost_text(1)
+    assert "Current ReAct Loop: 1" in stage.boost_text(1)
 
 
 async def test_s7_2_guidance_to_which_no_tool_is_called_is_planned_again(stage: Stage) -> None:
@@ -318,8 +318,8 @@ async def test_s7_2_guidance_to_which_no_tool_is_called_is_planned_again(stage: 
     stage.says([GUIDANCE, GUIDANCE], ["I don't need the file.", READ_SALES])
     heard = await stage.ask("Analyze the sales.", READ)
 
-    assert (heard.text, called(heard), stage.calls) == ("", CALLED, (2, 2))
-    assert "I don't need the file." in stage.planned(1)
+    assert (heard.text, calls_of(heard), stage.calls) == ("", CALLED, (2, 2))
+    assert "I don't need the file." in stage.boost_text(1)
 
 
 async def test_s7_3_after_three_loops_the_best_answer_there_is_is_given(stage: Stage) -> None:
@@ -336,10 +336,10 @@ async def test_s7_4_each_loop_is_told_its_number_and_all_earlier_replies(stage: 
     await stage.ask("What is the answer?", READ)
 
     for number in range(3):
-        assert f"Current ReAct Loop: {number}" in stage.planned(number)
-    assert "Previous Attempts: none" in stage.planned(0)
-    assert OTHER in stage.planned(2)
-    assert "Or of the sea." in stage.planned(2)
+        assert f"Current ReAct Loop: {number}" in stage.boost_text(number)
+    assert "Previous Attempts: none" in stage.boost_text(0)
+    assert OTHER in stage.boost_text(2)
+    assert "Or of the sea." in stage.boost_text(2)
 
 
 async def test_s8_1_a_direct_answer_in_place_of_a_call_is_detected(stage: Stage) -> None:
@@ -353,7 +353,7 @@ async def test_s8_2_several_calls_come_at_once_and_no_loop_is_spent(stage: Stage
     stage.says([GUIDANCE], [reply(calls=[call("read_file", path="a"), call("read_file", path="b")])])
     heard = await stage.ask("Analyze the sales.", READ)
 
-    assert called(heard) == [("read_file", {"path": "a"}), ("read_file", {"path": "b"})]
+    assert calls_of(heard) == [("read_file", {"path": "a"}), ("read_file", {"path": "b"})]
     assert len({id_ for id_, _, _ in heard.calls}) == 2
     assert stage.calls == (1, 1)
 
@@ -364,7 +364,7 @@ async def test_s8_3_a_call_is_detected_while_it_streams(stage: Stage) -> None:
     stage.says([GUIDANCE], [reply("Let me write it.", calls=[written], pace=0.02)])
     heard = await stage.ask("Write it.", WRITE)
 
-    assert (heard.text, called(heard)) == ("Let me write it.", [("write_file", dict(written.arguments))])
+    assert (heard.text, calls_of(heard)) == ("Let me write it.", [("write_file", dict(written.arguments))])
     if heard.streamed:
         mark = EVENTS_OF_CALLS[stage.way.api]
         times = [event.seconds for event in heard.streamed.events if mark in str(event.data)]
@@ -375,7 +375,7 @@ async def test_a_client_hears_something_while_a_slow_model_plans(stage: Stage) -
     stage.says([reply(GUIDANCE, delay=1.5)], [READ_SALES])
     heard = await stage.ask("Analyze the sales.", READ)
 
-    assert called(heard) == CALLED
+    assert calls_of(heard) == CALLED
     if heard.streamed:
         assert heard.streamed.events[0].seconds < heard.streamed.events[-1].seconds - 0.4
 
@@ -406,4 +406,4 @@ async def test_a_demanded_call_is_never_answered_with_a_summary(stage: Stage) ->
     stage.says([SUMMARY, GUIDANCE], [READ_SALES])
     heard = await stage.ask("Analyze the sales.", READ, choice="required")
 
-    assert called(heard) == CALLED
+    assert calls_of(heard) == CALLED

@@ -11,7 +11,7 @@ from ai_battle.testing import FakeProviders, fault, reply
 from tests.clocks import set_forward
 
 from .conftest import Upstream
-from .serving import asked, serving, until
+from .serving import ask_server, serving, until
 
 FAILURES, LIMITED = 5, 10
 """In a row, after which nobody calls for a while: failures, and answers that ask to come back later."""
@@ -22,7 +22,7 @@ def tiers(upstream: Upstream) -> dict[str, str]:
     return {"BIG_MODEL": upstream.model("large"), "SMALL_MODEL": "ollama/phi4"}
 
 
-async def answered(address: str, path: str, body: Any) -> tuple[int, str | None]:
+async def ask(address: str, path: str, body: Any) -> tuple[int, str | None]:
     async with aiohttp.ClientSession(address) as session, session.post(path, json=body) as answer:
         return answer.status, answer.headers.get("retry-after")
 
@@ -30,9 +30,9 @@ async def answered(address: str, path: str, body: Any) -> tuple[int, str | None]
 async def test_one_request_is_one_call_and_retry_after_is_passed_on(fakes: FakeProviders, upstream: Upstream) -> None:
     upstream.fake.says(fault("rate_limited_long"), fault(503), fault("close_before_headers"))
     async with serving(fakes, **tiers(upstream)) as address:
-        limited = await answered(address, "/v1/messages", HELLO)
-        streamed = await answered(address, "/v1/chat/completions", {**HELLO, "stream": True})
-        broken, _ = await answered(address, "/v1/messages", HELLO)
+        limited = await ask(address, "/v1/messages", HELLO)
+        streamed = await ask(address, "/v1/chat/completions", {**HELLO, "stream": True})
+        broken, _ = await ask(address, "/v1/messages", HELLO)
 
     assert limited == (429, "3600")
     assert streamed[0] == 503
@@ -45,10 +45,10 @@ async def test_after_failures_in_a_row_an_upstream_is_left_alone_and_the_others_
 ) -> None:
     upstream.fake.says(fault(500, times=FAILURES))
     async with serving(fakes, **tiers(upstream)) as address:
-        statuses = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(FAILURES)]
-        status, wait = await answered(address, "/v1/messages", {**HELLO, "stream": True})
-        _, answer = await asked(address, "/v1/messages", HELLO)
-        other, _ = await asked(address, "/v1/messages", {**HELLO, "model": "haiku"})
+        statuses = [(await ask_server(address, "/v1/messages", HELLO))[0] for _ in range(FAILURES)]
+        status, wait = await ask(address, "/v1/messages", {**HELLO, "stream": True})
+        _, answer = await ask_server(address, "/v1/messages", HELLO)
+        other, _ = await ask_server(address, "/v1/messages", {**HELLO, "model": "haiku"})
         async with aiohttp.ClientSession(address) as session, session.get("/readyz") as page:
             ready, told = page.status, await page.json()
 
@@ -66,7 +66,7 @@ async def test_a_worker_without_any_upstream_is_not_ready(fakes: FakeProviders, 
     upstream.fake.says(fault(500, times=FAILURES))
     async with serving(fakes, BIG_MODEL=upstream.model("large")) as address:
         for _ in range(FAILURES):
-            await asked(address, "/v1/messages", HELLO)
+            await ask_server(address, "/v1/messages", HELLO)
         async with aiohttp.ClientSession(address) as session, session.get("/readyz") as page:
             assert page.status == 503
 
@@ -76,9 +76,9 @@ async def test_many_429_in_a_row_are_a_wish_to_be_left_alone(fakes: FakeProvider
     few = fault("rate_limited_long", times=LIMITED - 1)
     upstream.fake.says(few, "Yes.", few, fault(400), few, fault("rate_limited_long"), "Another model answers.")
     async with serving(fakes, **tiers(upstream), MIDDLE_MODEL=upstream.model("other")) as address:
-        statuses = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(3 * LIMITED)]
-        status, wait = await answered(address, "/v1/messages", HELLO)
-        other, _ = await asked(address, "/v1/messages", {**HELLO, "model": "sonnet"})
+        statuses = [(await ask_server(address, "/v1/messages", HELLO))[0] for _ in range(3 * LIMITED)]
+        status, wait = await ask(address, "/v1/messages", HELLO)
+        other, _ = await ask_server(address, "/v1/messages", {**HELLO, "model": "sonnet"})
         async with aiohttp.ClientSession(address) as session, session.get("/readyz") as page:
             told = (await page.json())["upstreams"]
 
@@ -95,10 +95,8 @@ async def test_an_upstream_whose_answers_break_off_is_not_down(fakes: FakeProvid
     """It has answered; only the client can tell whether to ask again."""
     upstream.fake.says(fault("close_mid_stream", times=FAILURES + 1), "Whole.")
     async with serving(fakes, **tiers(upstream)) as address:
-        statuses = [
-            (await answered(address, "/v1/messages", {**HELLO, "stream": True}))[0] for _ in range(FAILURES + 1)
-        ]
-        status, answer = await asked(address, "/v1/messages", HELLO)
+        statuses = [(await ask(address, "/v1/messages", {**HELLO, "stream": True}))[0] for _ in range(FAILURES + 1)]
+        status, answer = await ask_server(address, "/v1/messages", HELLO)
 
     assert statuses == [200] * (FAILURES + 1)
     assert (status, answer["content"][0]["text"]) == (200, "Whole.")
@@ -110,13 +108,13 @@ async def test_after_half_a_minute_one_request_probes_and_the_others_do_not_wait
     upstream.fake.says(fault(500, times=FAILURES), reply("I am back.", delay=0.3))
     async with serving(fakes, BIG_MODEL=upstream.model("large")) as address:
         for _ in range(FAILURES):
-            await asked(address, "/v1/messages", HELLO)
+            await ask_server(address, "/v1/messages", HELLO)
         set_forward(31)
-        probe = asyncio.create_task(asked(address, "/v1/messages", HELLO))
+        probe = asyncio.create_task(ask_server(address, "/v1/messages", HELLO))
         await until(lambda: len(upstream.fake.questions) == FAILURES + 1)
-        meanwhile = await answered(address, "/v1/messages", HELLO)
+        meanwhile = await ask(address, "/v1/messages", HELLO)
         status, answer = await probe
-        after, _ = await asked(address, "/v1/messages", HELLO)
+        after, _ = await ask_server(address, "/v1/messages", HELLO)
 
     assert meanwhile == (503, "5")
     assert (status, answer["content"][0]["text"]) == (200, "I am back.")
@@ -142,10 +140,12 @@ async def test_a_helper_that_fails_closes_nobody_but_itself(
     file.write_text(TWO_ROUTES.format(upstream=upstream.name, strategy=strategy, helper=helper))
     upstream.fake.always(lambda body: fault(500) if body["model"] == helper else reply("I do not know."))
     async with serving(fakes, str(file)) as address:
-        statuses = [(await asked(address, "/v1/messages", {**HELLO, "model": "helped"}))[0] for _ in range(40)]
+        statuses = [(await ask_server(address, "/v1/messages", {**HELLO, "model": "helped"}))[0] for _ in range(40)]
         calls = sum(question.body["model"] == helper for question in upstream.fake.questions)
         upstream.fake.always("Yes.")
-        others = [(await asked(address, "/v1/messages", {**HELLO, "model": name}))[0] for name in ("large", "other")]
+        others = [
+            (await ask_server(address, "/v1/messages", {**HELLO, "model": name}))[0] for name in ("large", "other")
+        ]
 
     assert statuses == [200] * 40
     assert calls == FAILURES
@@ -157,8 +157,8 @@ async def test_a_model_with_errors_of_its_own_leaves_its_neighbours_alone(
 ) -> None:
     upstream.fake.always(lambda body: fault(503) if body["model"] == "large" else reply("Yes."))
     async with serving(fakes, **tiers(upstream), MIDDLE_MODEL=upstream.model("other")) as address:
-        broken = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(FAILURES + 1)]
-        other, _ = await asked(address, "/v1/messages", {**HELLO, "model": "sonnet"})
+        broken = [(await ask_server(address, "/v1/messages", HELLO))[0] for _ in range(FAILURES + 1)]
+        other, _ = await ask_server(address, "/v1/messages", {**HELLO, "model": "sonnet"})
 
     assert broken == [503] * (FAILURES + 1)
     assert len(upstream.fake.questions) == FAILURES + 1
@@ -170,8 +170,8 @@ async def test_an_upstream_that_can_not_be_reached_is_left_alone_with_all_its_mo
 ) -> None:
     upstream.fake.says(fault("close_before_headers", times=FAILURES), "Yes.")
     async with serving(fakes, **tiers(upstream), MIDDLE_MODEL=upstream.model("other")) as address:
-        broken = [(await asked(address, "/v1/messages", HELLO))[0] for _ in range(FAILURES)]
-        other, wait = await answered(address, "/v1/messages", {**HELLO, "model": "sonnet"})
+        broken = [(await ask_server(address, "/v1/messages", HELLO))[0] for _ in range(FAILURES)]
+        other, wait = await ask(address, "/v1/messages", {**HELLO, "model": "sonnet"})
 
     assert broken == [502] * FAILURES
     assert (other, wait) == (503, "30")

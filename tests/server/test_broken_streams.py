@@ -11,7 +11,7 @@ from ai_battle.server.running import listening
 from ai_battle.server.streaming import StreamTiming
 from ai_battle.testing import FakeProviders, fault, reply
 
-from .serving import connected, planned, serving, serving_to, until
+from .serving import connect, server_config, serving, serving_to, until
 from .test_operating import boosting
 
 HELLO: dict[str, Any] = {"model": "opus", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
@@ -24,7 +24,7 @@ ENDS: Mapping[str, tuple[bytes, bytes]] = {
 }
 
 
-async def streamed(address: str, path: str, **more: Any) -> tuple[int, bytes]:
+async def stream(address: str, path: str, **more: Any) -> tuple[int, bytes]:
     body = {**HELLO, "stream": True, **more}
     if path == "/v1/responses":
         body = {"model": "opus", "input": "Hello?", "stream": True}
@@ -39,7 +39,7 @@ async def test_an_answer_that_breaks_off_ends_in_an_error_of_the_api(
 ) -> None:
     fakes.openai.says(fault(name))
     async with serving(fakes, BIG_MODEL="openai/large") as address:
-        status, said = await streamed(address, path)
+        status, said = await stream(address, path)
 
     error, good_end = ENDS[path]
     assert status == 200
@@ -53,7 +53,7 @@ async def test_a_summary_that_breaks_off_is_not_followed_by_another_answer(fakes
     """What a client has read can't be taken back, so the auxiliary model is not asked."""
     fakes.openai.says(fault("close_mid_stream", reply=SUMMARY))
     async with serving(fakes, **boosting(fakes)) as address:
-        status, said = await streamed(address, path)
+        status, said = await stream(address, path)
 
     error, good_end = ENDS[path]
     assert status == 200
@@ -67,7 +67,7 @@ async def test_a_planner_that_fails_before_it_has_said_anything_is_stepped_over(
     fakes.openai.says(fault("close_mid_stream", reply=reply("ANALYSIS:\nThis is hard, and I have to think about it.")))
     fakes.ollama.says("It is noon.")
     async with serving(fakes, **boosting(fakes)) as address:
-        _, said = await streamed(address, "/v1/messages")
+        _, said = await stream(address, "/v1/messages")
 
     assert b"noon" in said
     assert b"message_stop" in said
@@ -77,19 +77,19 @@ async def test_a_failure_in_mid_stream_is_a_failure_in_the_log(fakes: FakeProvid
     lines: list[bytes] = []
     fakes.openai.says(fault("close_mid_stream"))
     async with serving_to(fakes, lines.append, BIG_MODEL="openai/large") as (_, address):
-        await streamed(address, "/v1/messages")
+        await stream(address, "/v1/messages")
 
     assert b'"status":502' in lines[0]
 
 
 async def test_a_client_that_reads_nothing_is_let_go(fakes: FakeProviders) -> None:
     """Its upstream request ends, and nobody takes the upstream for a silent one."""
-    plan = replace(planned(fakes, BIG_MODEL="openai/large"), timing=StreamTiming(ping=0.1, stuck=0.2))
+    plan = replace(server_config(fakes, BIG_MODEL="openai/large"), timing=StreamTiming(ping=0.1, stuck=0.2))
     fakes.openai.says(reply("word " * 1_600_000, chunks=400))
     body = b'{"model": "opus", "max_tokens": 9, "stream": true, "messages": [{"role": "user", "content": "Hello?"}]}'
     head = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
     async with listening(plan) as (served, address):
-        async with connected(address) as (_, writer):
+        async with connect(address) as (_, writer):
             writer.write(head + body)
             await until(lambda: bool(fakes.openai.questions))
             await until(lambda: not served.admission.running and not fakes.openai.open_requests)
@@ -110,9 +110,9 @@ async def test_a_client_that_reads_nothing_is_let_go(fakes: FakeProviders) -> No
 async def test_a_silence_is_filled_with_events_of_the_api(fakes: FakeProviders, path: str, sign: bytes) -> None:
     """Before the first word of the model too, and never more than the silence needs."""
     fakes.openai.says(reply("One two", delay=0.35, pace=0.0))
-    plan = replace(planned(fakes, BIG_MODEL="openai/large"), timing=StreamTiming(ping=0.1))
+    plan = replace(server_config(fakes, BIG_MODEL="openai/large"), timing=StreamTiming(ping=0.1))
     async with listening(plan) as (_, address):
-        _, said = await streamed(address, path)
+        _, said = await stream(address, path)
 
     before = said.partition(b"One")[0]
     assert 2 <= before.count(sign) <= 5
@@ -122,9 +122,9 @@ async def test_a_silence_is_filled_with_events_of_the_api(fakes: FakeProviders, 
 async def test_the_first_sign_of_life_is_a_ping_already(fakes: FakeProviders) -> None:
     """Some clients wait for one, and not for the head of an answer."""
     fakes.openai.says(reply("One two", delay=0.18))
-    plan = replace(planned(fakes, BIG_MODEL="openai/large"), timing=StreamTiming(ping=0.1))
+    plan = replace(server_config(fakes, BIG_MODEL="openai/large"), timing=StreamTiming(ping=0.1))
     async with listening(plan) as (_, address):
-        _, said = await streamed(address, "/v1/messages")
+        _, said = await stream(address, "/v1/messages")
 
     names = [line for line in said.split(b"\n") if line.startswith(b"event: ")]
     assert names[:2] == [b"event: message_start", b"event: ping"]
@@ -135,7 +135,7 @@ async def test_no_sign_in_a_text_breaks_an_event_for_clients_that_split_lines(fa
     """Those of Python's `str.splitlines` among them."""
     fakes.openai.says("one\u2028two\u2029three\u0085four")
     async with serving(fakes, BIG_MODEL="openai/large") as address:
-        _, said = await streamed(address, path)
+        _, said = await stream(address, path)
 
     lines = [line for line in said.decode().splitlines() if line]
     assert all(line.startswith(("event: ", "data: ")) for line in lines)

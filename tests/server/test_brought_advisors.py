@@ -13,7 +13,7 @@ from ai_battle.server.streaming import StreamTiming
 from ai_battle.testing import FakeProviders, call, fault, reply
 
 from .protocol.speaking import Speaker, completion_of, message_of, response_of, speaking
-from .serving import asked, planned, serving
+from .serving import ask_server, server_config, serving
 
 FILE = "server: {routes: {worker: ollama/qwen3, clever: openai/gpt-4o}%s}"
 MESSAGES, CHAT, RESPONSES = "/v1/messages", "/v1/chat/completions", "/v1/responses"
@@ -44,7 +44,7 @@ class Asking:
         file = self.folder / "server.yaml"
         file.write_text(FILE % (f", {section}" if section else ""))
         async with serving(self.fakes, str(file)) as address:
-            return await asked(address, path, sent)
+            return await ask_server(address, path, sent)
 
     def asks_once(self, advice: Any = "Look into b.py.") -> None:
         self.fakes.ollama.says(reply("Let me ask.", calls=[call("advisor", question="Where?")]), "It is b.py.")
@@ -331,7 +331,9 @@ async def test_a_result_without_its_question_keeps_its_words(asking: Asking) -> 
 async def streaming(fakes: FakeProviders, tmp_path: Path) -> AsyncIterator[Speaker]:
     """A client of a server that gives a sign of life in each silence of 20 ms."""
     (tmp_path / "server.yaml").write_text(FILE % "")
-    config = replace(planned(fakes, str(tmp_path / "server.yaml")), timing=StreamTiming(ping=0.02, first_sign=0.02))
+    config = replace(
+        server_config(fakes, str(tmp_path / "server.yaml")), timing=StreamTiming(ping=0.02, first_sign=0.02)
+    )
     async with listening(config) as (_, address), speaking(address) as client:
         yield client
 

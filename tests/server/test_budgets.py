@@ -20,7 +20,7 @@ from ai_battle.server.sqlite_counts import NAME
 from ai_battle.testing import FakeProviders, Reply, reply
 from tests.redis import redis_server
 
-from .serving import asked, serving, serving_to, until
+from .serving import ask_server, serving, serving_to, until
 
 HELLO: dict[str, Any] = {"model": "large", "max_tokens": 300_000, "messages": [{"role": "user", "content": "Hello?"}]}
 FILE = """
@@ -45,23 +45,23 @@ async def test_a_budget_that_is_used_up_is_told_as_429_also_after_a_restart(fake
     """The second server knows what the first one has counted."""
     fakes.openai.always(reply("Yes.", usage=Usage(200, 300_000)))
     async with serving(fakes, file) as address:
-        statuses = [(await asked(address, "/v1/messages", HELLO, TEAM))[0] for _ in range(2)]
+        statuses = [(await ask_server(address, "/v1/messages", HELLO, TEAM))[0] for _ in range(2)]
     async with serving(fakes, file) as address:
-        statuses.append((await asked(address, "/v1/messages", HELLO, TEAM))[0])
-        status, answer = await asked(address, "/v1/chat/completions", HELLO, TEAM)
+        statuses.append((await ask_server(address, "/v1/messages", HELLO, TEAM))[0])
+        status, answer = await ask_server(address, "/v1/chat/completions", HELLO, TEAM)
         async with (
             aiohttp.ClientSession(address) as session,
             session.post("/v1/messages", json=HELLO, headers=TEAM) as told,
         ):
             again = told.headers["x-should-retry"]
-        other, _ = await asked(address, "/v1/messages", HELLO, {"x-api-key": "key-of-anybody"})
+        other, _ = await ask_server(address, "/v1/messages", HELLO, {"x-api-key": "key-of-anybody"})
 
     assert statuses == [200, 429, 429]
     assert (status, answer["error"]["code"]) == (429, "insufficient_quota")
     assert answer["error"]["message"].startswith("The limit of team leaves no room for a call of large: $0.3002")
     assert other == 200
     assert again == "false"
-    assert spent(file)["team"] == pytest.approx(0.3002)
+    assert spending(file)["team"] == pytest.approx(0.3002)
 
 
 async def test_budgets_are_closed_while_what_is_spent_can_not_be_counted(fakes: FakeProviders, file: str) -> None:
@@ -69,12 +69,12 @@ async def test_budgets_are_closed_while_what_is_spent_can_not_be_counted(fakes: 
     fakes.openai.always(reply("Yes.", usage=Usage(10, 10)))
     log, short = list[bytes](), {**HELLO, "max_tokens": 100}
     async with serving_to(fakes, log.append, file) as (_, address):
-        await asked(address, "/v1/messages", short, TEAM)
+        await ask_server(address, "/v1/messages", short, TEAM)
         with in_the_way(file):
-            closed = [await asked(address, "/v1/messages", {**short, "max_tokens": 5_000}, TEAM) for _ in range(2)]
-            other, _ = await asked(address, "/v1/messages", short, {"x-api-key": "key-of-anybody"})
+            closed = [await ask_server(address, "/v1/messages", {**short, "max_tokens": 5_000}, TEAM) for _ in range(2)]
+            other, _ = await ask_server(address, "/v1/messages", short, {"x-api-key": "key-of-anybody"})
         await until(lambda: b"workers again" in b"".join(log))
-        opened, _ = await asked(address, "/v1/messages", short, TEAM)
+        opened, _ = await ask_server(address, "/v1/messages", short, TEAM)
 
     assert [status for status, _ in closed] == [503, 503]
     words = "The budget of team is closed: what keys use can't be counted at present."
@@ -84,7 +84,7 @@ async def test_budgets_are_closed_while_what_is_spent_can_not_be_counted(fakes: 
     assert len(told) == 2
     assert "Another process has been writing for long" in told[0]
     assert told[1] == "What keys use is counted with the other workers again."
-    assert spent(file)["team"] == pytest.approx(2 * 20e-6)
+    assert spending(file)["team"] == pytest.approx(2 * 20e-6)
 
 
 async def test_budgets_may_stay_open_while_what_is_spent_can_not_be_counted(fakes: FakeProviders, file: str) -> None:
@@ -93,11 +93,11 @@ async def test_budgets_may_stay_open_while_what_is_spent_can_not_be_counted(fake
     log = list[bytes]()
     async with serving_to(fakes, log.append, open_while_away(file)) as (_, address):
         with in_the_way(file):
-            status, _ = await asked(address, "/v1/messages", {**HELLO, "max_tokens": 100}, TEAM)
+            status, _ = await ask_server(address, "/v1/messages", {**HELLO, "max_tokens": 100}, TEAM)
         await until(lambda: b"workers again" in b"".join(log))
 
     assert status == 200
-    assert spent(file)["team"] == pytest.approx(20e-6)
+    assert spending(file)["team"] == pytest.approx(20e-6)
 
 
 def open_while_away(file: str) -> str:
@@ -116,8 +116,8 @@ def in_the_way(file: str) -> Iterator[None]:
         connection.close()
 
 
-def spent(file: str) -> dict[str, float]:
-    """What all keys have spent, by the file that workers share."""
+def spending(file: str) -> dict[str, float]:
+    """Returns what all keys have spent, by the file that workers share."""
     with closing(sqlite3.connect(Path(file).parent / "state" / NAME)) as connection:
         rows = connection.execute("SELECT name, sum(used) FROM amounts GROUP BY name").fetchall()
     return {name.removeprefix("dollars/"): used for name, used in rows}
@@ -148,7 +148,7 @@ def test_a_state_that_is_neither_folder_nor_redis_is_refused(tmp_path: Path) -> 
 
 async def test_without_budgets_nothing_is_written(fakes: FakeProviders, tmp_path: Path) -> None:
     async with serving(fakes, BIG_MODEL="openai/large", XDG_STATE_HOME=str(tmp_path)) as address:
-        await asked(address, "/v1/messages", {**HELLO, "model": "opus"})
+        await ask_server(address, "/v1/messages", {**HELLO, "model": "opus"})
 
     assert not os.listdir(tmp_path)
 
@@ -166,23 +166,23 @@ prices:
 """
 
 
-def paired(folder: Path, budget: float) -> str:
+def write_pair(folder: Path, budget: float) -> str:
     path = folder / "paired.yaml"
     path.write_text(PAIRED.format(state=folder / "state", budget=budget))
     return str(path)
 
 
-def stuck(body: Any) -> Reply:
+def stuck_reply(body: Any) -> Reply:
     """As long as it may be, and 4,000 tokens at the most."""
-    return reply("I do not know.", usage=Usage(10, written(body)), delay=0.02)
+    return reply("I do not know.", usage=Usage(10, written_tokens(body)), delay=0.02)
 
 
-def written(body: Any) -> int:
+def written_tokens(body: Any) -> int:
     return min(4_000, body.get("max_tokens") or body.get("max_completion_tokens") or 4_000)
 
 
 def bill(fakes: FakeProviders) -> float:
-    return sum(written(question.body) for question in fakes.openai.questions) * 10 / 1e6
+    return sum(written_tokens(question.body) for question in fakes.openai.questions) * 10 / 1e6
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -191,9 +191,9 @@ async def test_requests_at_once_do_not_pass_a_budget(
     fakes: FakeProviders, tmp_path: Path, model: str, stream: bool
 ) -> None:
     """Of sixty requests of $0.04 at once, two fit into $0.10; a pair asks several times for each."""
-    fakes.openai.always(stuck)
+    fakes.openai.always(stuck_reply)
     asked_for = {**HELLO, "model": model, "max_tokens": 4_000, "stream": stream}
-    async with serving(fakes, paired(tmp_path, 0.1)) as address, aiohttp.ClientSession(address) as session:
+    async with serving(fakes, write_pair(tmp_path, 0.1)) as address, aiohttp.ClientSession(address) as session:
 
         async def ask() -> int:
             async with session.post("/v1/messages", json=asked_for, headers=TEAM) as answer:
@@ -205,19 +205,19 @@ async def test_requests_at_once_do_not_pass_a_budget(
 
     assert 0.08 <= bill(fakes) <= 0.1
     assert set(statuses) == {200, 429}
-    assert spent(str(tmp_path / "paired.yaml"))["team"] == pytest.approx(bill(fakes))
+    assert spending(str(tmp_path / "paired.yaml"))["team"] == pytest.approx(bill(fakes))
     assert f'ai_battle_cost_usd_total{{route="{model}"}} {bill(fakes):.10g}' in metrics
 
 
 async def test_an_answer_that_is_empty_counts_for_its_key(fakes: FakeProviders, tmp_path: Path) -> None:
     """A reasoning model used up its tokens and said nothing, also when it was asked again."""
     fakes.openai.always(reply("", usage=Usage(10, 3_000, reasoning_tokens=3_000), stop="length"))
-    async with serving(fakes, paired(tmp_path, 0.06)) as address:
+    async with serving(fakes, write_pair(tmp_path, 0.06)) as address:
         for _ in range(5):
-            await asked(address, "/v1/messages", {**HELLO, "max_tokens": 3_000}, TEAM)
+            await ask_server(address, "/v1/messages", {**HELLO, "max_tokens": 3_000}, TEAM)
 
     assert len(fakes.openai.questions) == 2
-    assert spent(str(tmp_path / "paired.yaml"))["team"] == pytest.approx(0.06)
+    assert spending(str(tmp_path / "paired.yaml"))["team"] == pytest.approx(0.06)
 
 
 async def test_a_budget_refuses_to_start_with_a_model_of_unknown_price(fakes: FakeProviders, tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ async def test_a_budget_refuses_to_start_with_a_model_of_unknown_price(fakes: Fa
 
     path.write_text(written % ", limits: {unpriced: allow}")
     async with serving(fakes, str(path), XDG_STATE_HOME=str(tmp_path)) as address:
-        assert (await asked(address, "/v1/messages", {**HELLO, "model": "mine"}, {"x-api-key": "k"}))[0] == 200
+        assert (await ask_server(address, "/v1/messages", {**HELLO, "model": "mine"}, {"x-api-key": "k"}))[0] == 200
 
 
 SHARED = """
@@ -253,7 +253,7 @@ async def test_a_hundred_random_requests_of_several_keys_never_pass_a_budget(
 ) -> None:
     """Whole and streamed, alone and through a pair, of which some clients leave before they have their answer."""
     random = Random(seed)
-    fakes.openai.always(stuck)
+    fakes.openai.always(stuck_reply)
     path = tmp_path / "shared.yaml"
     path.write_text(SHARED.format(state=tmp_path / "state"))
     async with serving(fakes, str(path)) as address, aiohttp.ClientSession(address) as session:
@@ -269,6 +269,6 @@ async def test_a_hundred_random_requests_of_several_keys_never_pass_a_budget(
         await asyncio.gather(*(ask(random.choice("abc")) for _ in range(100)))
         await until(lambda: not fakes.openai.open_requests)
 
-    dollars = spent(str(path))
+    dollars = spending(str(path))
     for name, budget in (("a", 0.3), ("b", 0.7), ("c", 2.0)):
         assert 0 < dollars[name] <= budget + 1e-9

@@ -15,7 +15,7 @@ import pytest
 
 from ai_battle.testing import FakeProviders, fault, reply
 
-from .serving import asked, until
+from .serving import ask_server, until
 
 HELLO: dict[str, Any] = {"model": "one", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
 TEXT = "word " * 12
@@ -41,7 +41,7 @@ class Server:
 
 
 @asynccontextmanager
-async def started(fakes: FakeProviders, file: Path, **environment: str) -> AsyncIterator[Server]:
+async def start_server(fakes: FakeProviders, file: Path, **environment: str) -> AsyncIterator[Server]:
     known = {name: value for name, value in fakes.environment.items() if not name.startswith("ANTHROPIC")}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", PROGRAM, "serve", str(file), "--port", "0",
@@ -58,7 +58,7 @@ async def started(fakes: FakeProviders, file: Path, **environment: str) -> Async
         await process.communicate()
 
 
-async def streamed(address: str, begun: Callable[[], object]) -> str:
+async def stream(address: str, begun: Callable[[], object]) -> str:
     """The text of a streamed answer; `begun` is called when its first bytes are there."""
     said = b""
     async with (
@@ -83,17 +83,17 @@ async def test_a_change_of_the_file_and_the_end_lose_no_answer(fakes: FakeProvid
     file = tmp_path / "server.yaml"
     write(file, "one: openai/large")
     fakes.openai.says(SLOW, "Yes.", "Yes.", SLOW)
-    async with started(fakes, file) as server:
-        before = await streamed(server.address, lambda: write(file, "one: openai/large, two: openai/little"))
+    async with start_server(fakes, file) as server:
+        before = await stream(server.address, lambda: write(file, "one: openai/large, two: openai/little"))
         await server.hears("Taken up: one, two")
-        status, _ = await asked(server.address, "/v1/messages", {**HELLO, "model": "two"})
+        status, _ = await ask_server(server.address, "/v1/messages", {**HELLO, "model": "two"})
         write(file, "one: [wrong")
         server.process.send_signal(signal.SIGHUP)
         await server.hears("The change is not taken up")
-        kept, _ = await asked(server.address, "/v1/messages", {**HELLO, "model": "two"})
-        after = await streamed(server.address, lambda: server.process.send_signal(signal.SIGTERM))
+        kept, _ = await ask_server(server.address, "/v1/messages", {**HELLO, "model": "two"})
+        after = await stream(server.address, lambda: server.process.send_signal(signal.SIGTERM))
         with pytest.raises(aiohttp.ClientConnectionError):
-            await asked(server.address, "/v1/messages", HELLO)
+            await ask_server(server.address, "/v1/messages", HELLO)
         code = await asyncio.wait_for(server.process.wait(), 30)
 
     assert before == after == TEXT
@@ -105,16 +105,16 @@ async def test_a_key_that_is_taken_out_of_the_file_opens_nothing_any_more(fakes:
     file = tmp_path / "server.yaml"
     text = "server: {{log_content: true, keys: [{key}], routes: {{one: openai/large}}}}"
     file.write_text(text.format(key="old-key"))
-    async with started(fakes, file) as server:
-        first, _ = await asked(server.address, "/v1/messages", HELLO, {"x-api-key": "old-key"})
+    async with start_server(fakes, file) as server:
+        first, _ = await ask_server(server.address, "/v1/messages", HELLO, {"x-api-key": "old-key"})
         file.write_text(text.format(key="new-key"))
         server.process.send_signal(signal.SIGHUP)
         await server.hears("Taken up")
-        statuses = [(await asked(server.address, "/v1/messages", HELLO, {"x-api-key": key}))[0]
+        statuses = [(await ask_server(server.address, "/v1/messages", HELLO, {"x-api-key": key}))[0]
                     for key in ("old-key", "new-key")]  # fmt: skip
 
         talk = {**HELLO, "messages": [{"role": "user", "content": "Is it new-key now?"}]}
-        await asked(server.address, "/v1/messages", talk, {"x-api-key": "new-key"})
+        await ask_server(server.address, "/v1/messages", talk, {"x-api-key": "new-key"})
         line = await server.hears("Is it ")
 
     assert (first, statuses) == (200, [401, 200])
@@ -128,12 +128,12 @@ async def test_new_requests_are_refused_while_the_last_ones_end(fakes: FakeProvi
     write(file, "one: openai/large")
     fakes.openai.says(SLOW)
     refused: list[type] = []
-    async with started(fakes, file) as server:
+    async with start_server(fakes, file) as server:
 
         async def ask() -> None:
             await server.hears("Ending")
             try:
-                await asked(server.address, "/v1/messages", HELLO)
+                await ask_server(server.address, "/v1/messages", HELLO)
             except aiohttp.ClientConnectionError as error:
                 refused.append(type(error))
 
@@ -142,7 +142,7 @@ async def test_new_requests_are_refused_while_the_last_ones_end(fakes: FakeProvi
             asking.append(asyncio.create_task(ask()))
 
         asking: list[asyncio.Task[None]] = []
-        text = await streamed(server.address, end)
+        text = await stream(server.address, end)
         await asyncio.gather(*asking)
 
     assert text == TEXT
@@ -155,8 +155,8 @@ async def test_told_twice_it_ends_at_once(fakes: FakeProviders, tmp_path: Path, 
     file = tmp_path / "server.yaml"
     write(file, "one: openai/large")
     fakes.openai.says(fault("stall_before_headers"))
-    async with started(fakes, file) as server:
-        asking = asyncio.create_task(asked(server.address, "/v1/messages", HELLO))
+    async with start_server(fakes, file) as server:
+        asking = asyncio.create_task(ask_server(server.address, "/v1/messages", HELLO))
         await until(lambda: bool(fakes.openai.questions))
         server.process.send_signal(number)
         await server.hears("Ending")
@@ -176,19 +176,19 @@ async def test_a_calibration_that_is_written_anew_decides_from_then_on(fakes: Fa
     calibration.write_text('{"cut": 1000000000.0}')
     write(file, f"one: {pair}")
     fakes.openai.always(lambda body: "From the large one." if body["model"] == "large" else "The sea is salty.")
-    async with started(fakes, file) as server:
-        alone = await said(server.address)
+    async with start_server(fakes, file) as server:
+        alone = await served_text(server.address)
         calibration.write_text('{"cut": -1000000000.0}')
         await server.hears("Taken up: one")
-        helped = await said(server.address)
+        helped = await served_text(server.address)
         calibration.write_text('{"cut": "high"}')
         problem = await server.hears("The change is not taken up")
-        kept = await said(server.address)
+        kept = await served_text(server.address)
 
     assert [alone, helped, kept] == ["The sea is salty.", "From the large one.", "From the large one."]
     assert "calibration" in problem
 
 
-async def said(address: str) -> str:
-    _, answer = await asked(address, "/v1/messages", {**HELLO, "max_tokens": 50})
+async def served_text(address: str) -> str:
+    _, answer = await ask_server(address, "/v1/messages", {**HELLO, "max_tokens": 50})
     return str(answer["content"][0]["text"])

@@ -47,18 +47,18 @@ async def tell_to(store: CountStore) -> None:
             await store.end("a", [])
 
 
-async def claimed(store: CountStore, worker: str, name: str, own: Amounts) -> list[float]:
-    """Whether it stays within 1; what others have used, and what they hold."""
+async def claim(store: CountStore, worker: str, name: str, own: Amounts) -> list[float]:
+    """Returns whether it stays within 1, what others have used, and what they hold."""
     return [*await store.claim(worker, name, own, 1.0)]
 
 
 async def test_what_all_workers_use_and_hold_stays_within_the_limit(open_store: Open) -> None:
     first, second = open_store(), open_store()
     assert (await first.claim("a", DOLLARS, Amounts(0.2, 0.3, 1), 1.0)).granted
-    assert await claimed(second, "b", DOLLARS, Amounts(0.0, 0.6, 1)) == pytest.approx([False, 0.2, 0.3])
+    assert await claim(second, "b", DOLLARS, Amounts(0.0, 0.6, 1)) == pytest.approx([False, 0.2, 0.3])
 
     await first.tell("a", {DOLLARS: Amounts(0.25, 0.0, 2)})
-    assert await claimed(second, "b", DOLLARS, Amounts(0.0, 0.6, 2)) == pytest.approx([True, 0.25, 0.0])
+    assert await claim(second, "b", DOLLARS, Amounts(0.0, 0.6, 2)) == pytest.approx([True, 0.25, 0.0])
     for store, worker in ((first, "a"), (second, "b")):
         await store.end(worker, [DOLLARS])
 
@@ -69,7 +69,7 @@ async def test_what_is_told_twice_or_late_counts_once(open_store: Open) -> None:
     for amounts in (newer, newer, older):
         await store.tell("a", amounts)
 
-    assert await claimed(store, "b", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.5, 0.0])
+    assert await claim(store, "b", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.5, 0.0])
     await store.end("b", [DOLLARS])
 
 
@@ -80,7 +80,7 @@ async def test_a_worker_that_ended_leaves_what_it_has_used(open_store: Open) -> 
         await store.end(worker, [DOLLARS, PLACES])
 
     store = open_store()
-    assert await claimed(store, "c", DOLLARS, Amounts(0, 0.5, 1)) == pytest.approx([True, 0.5, 0.0])
+    assert await claim(store, "c", DOLLARS, Amounts(0, 0.5, 1)) == pytest.approx([True, 0.5, 0.0])
     assert (await store.claim("c", PLACES, Amounts(0, 1, 2), 1.0)).granted
     await store.end("c", [DOLLARS])
 
@@ -116,8 +116,8 @@ async def test_what_a_dead_worker_held_counts_as_spent_and_its_places_are_free(t
     await store.tell("dead", {DOLLARS: Amounts(0.2, 0.3, 1), PLACES: Amounts(0, 1, 2)})
     for wait in (LAPSE + 1, FORGET, 1.0):
         now += wait
-        assert await claimed(store, "b", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.5, 0.0])
-        assert await claimed(store, "b", PLACES, Amounts(0, 1, 2)) == pytest.approx([True, 0.0, 0.0])
+        assert await claim(store, "b", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.5, 0.0])
+        assert await claim(store, "b", PLACES, Amounts(0, 1, 2)) == pytest.approx([True, 0.0, 0.0])
 
 
 async def test_a_dead_worker_is_known_by_the_clock_of_the_redis(redis: RedisProcess) -> None:
@@ -129,8 +129,8 @@ async def test_a_dead_worker_is_known_by_the_clock_of_the_redis(redis: RedisProc
         for wait in (LAPSE + 1, FORGET + 1):
             await store.tell("dead", {DOLLARS: Amounts(0.2, 0.3, 1), PLACES: Amounts(0, 1, 2)})
             await client.zadd("ai-battle:workers", {"dead": time.time() - wait})
-            assert await claimed(store, "b", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.5, 0.0])
-            assert await claimed(store, "b", PLACES, Amounts(0, 1, 2)) == pytest.approx([True, 0.0, 0.0])
+            assert await claim(store, "b", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.5, 0.0])
+            assert await claim(store, "b", PLACES, Amounts(0, 1, 2)) == pytest.approx([True, 0.0, 0.0])
         assert await client.hkeys(f"ai-battle:{PLACES}") == [b"b", b""]
     await store.end("b", [])
 
@@ -142,7 +142,7 @@ async def test_what_earlier_versions_kept_for_each_worker_is_taken_over_once(tmp
 
     for _ in range(2):
         store = SqliteCounts(tmp_path)
-        assert await claimed(store, "a", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.75, 0.0])
+        assert await claim(store, "a", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.75, 0.0])
         await store.end("a", [DOLLARS])
 
 

@@ -50,7 +50,7 @@ async def outcome(address: str, path: str, *, stream: bool) -> str:
     return "answer" if ended else "error"
 
 
-def expected(name: str, path: str) -> list[str]:
+def expectation(name: str, path: str) -> list[str]:
     """Streamed, and in one piece. A parameter that is refused is left out from then on; the next time none is left."""
     if name == "parameter_refused" and "max_tokens" in BODIES[path]:
         return ["answer", "error"]
@@ -68,6 +68,6 @@ async def test_a_fault_is_an_error_or_a_whole_answer(fakes: FakeProviders, name:
         calls = len(fakes.openai.questions)
         assert await outcome(address, path, stream=True) == "answer"
 
-    assert outcomes == expected(name, path)
+    assert outcomes == expectation(name, path)
     again = outcomes == ["answer", "error"]
     assert calls == (4 if name == "redirect_same_origin" else 3 if again else 2)

@@ -9,7 +9,7 @@ from ai_battle.testing import FakeProviders, Fault, Reply, fault, reply
 from .conftest import Upstream
 from .protocol.speaking import speaking
 from .serving import serving
-from .test_optimistic import BODIES, GOOD, MARK, asked
+from .test_optimistic import BODIES, GOOD, MARK, ask
 
 FILE = """
 server:
@@ -43,7 +43,7 @@ async def test_a_client_of_a_slow_model_hears_the_helper(
     path = tmp_path / "server.yaml"
     path.write_text(FILE.format(upstream=upstream.name, stream=stream))
     async with serving(fakes, str(path)) as address, speaking(address, "pair") as client:
-        told = await asked(client, api)
+        told = await ask(client, api)
 
     draft, mark, answer = told.rpartition(MARK)
     assert answer == GOOD

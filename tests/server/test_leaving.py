@@ -26,7 +26,7 @@ def body_for(path: str, *, stream: bool) -> dict[str, Any]:
     return {**said, "stream": stream}
 
 
-async def left(upstream: FakeProvider, served: ServerState) -> None:
+async def wait_until_left(upstream: FakeProvider, served: ServerState) -> None:
     """The upstream request is closed, and nobody works on it any more."""
     await until(lambda: bool(upstream.questions) and upstream.questions[-1].disconnected)
     await until(lambda: not served.admission.running)
@@ -45,7 +45,7 @@ async def test_who_leaves_before_the_first_byte_ends_the_call(
         asking = asyncio.create_task(session.post(path, json=body_for(path, stream=stream)))
         await until(lambda: bool(upstream.fake.questions))
         asking.cancel()
-        await left(upstream.fake, served)
+        await wait_until_left(upstream.fake, served)
         text = served.metrics.text(())
 
     assert f'api="{path.split("/")[2]}",route="claude-opus",status="499"}} 1' in text
@@ -61,7 +61,7 @@ async def test_who_leaves_in_mid_stream_ends_the_call(fakes: FakeProviders, upst
         answer = await session.post(path, json=body_for(path, stream=True))
         await answer.content.readany()
         answer.close()
-        await left(upstream.fake, served)
+        await wait_until_left(upstream.fake, served)
 
 
 @pytest.mark.parametrize("upstream", ["anthropic/claude-opus-4-1", "ollama/phi4", "gemini/gemini-2.5-pro"])
@@ -75,7 +75,7 @@ async def test_who_leaves_ends_the_call_of_any_upstream(fakes: FakeProviders, up
         answer = await session.post("/v1/messages", json=body_for("/v1/messages", stream=True))
         await answer.content.readany()
         answer.close()
-        await left(provider, served)
+        await wait_until_left(provider, served)
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -89,7 +89,7 @@ async def test_who_leaves_while_a_planner_works_ends_its_call(fakes: FakeProvide
         asking = asyncio.create_task(session.post(path, json=body_for(path, stream=stream)))
         await until(lambda: bool(fakes.openai.questions))
         asking.cancel()
-        await left(fakes.openai, served)
+        await wait_until_left(fakes.openai, served)
 
     assert not fakes.ollama.questions
 
@@ -103,7 +103,7 @@ async def test_who_leaves_after_the_sign_of_life_ends_the_call(fakes: FakeProvid
         answer = await session.post("/v1/messages", json=body_for("/v1/messages", stream=True))
         assert b"message_start" in await answer.content.readany()
         answer.close()
-        await left(fakes.openai, served)
+        await wait_until_left(fakes.openai, served)
 
 
 LAST = {"/v1/messages": b"message_stop", "/v1/chat/completions": b"[DONE]", "/v1/responses": b"response.completed"}

@@ -9,10 +9,10 @@ import pytest
 
 from ai_battle.testing import FakeProviders
 
-from .loading import load, troubled
+from .loading import load, trouble
 from .serving import serving_to, until
-from .test_changing import started, write
-from .test_operating import fetched
+from .test_changing import start_server, write
+from .test_operating import fetch
 
 KEPT = 10_000
 GROWTH = 1.05
@@ -25,7 +25,7 @@ async def fakes() -> object:
 
 
 async def test_clients_that_leave_and_upstreams_that_fail_leave_nothing_behind(fakes: FakeProviders) -> None:
-    troubled(fakes.openai)
+    trouble(fakes.openai)
     async with serving_to(fakes, len, BIG_MODEL="openai/large") as (served, address):
         outcomes = await load(address, range(300), 20)
         await until(lambda: not served.admission.running and not fakes.openai.open_requests)
@@ -40,17 +40,17 @@ async def test_clients_that_leave_and_upstreams_that_fail_leave_nothing_behind(f
 @pytest.mark.timeout(300)
 async def test_two_thousand_requests_at_two_hundred_at_once(fakes: FakeProviders, tmp_path: Path) -> None:
     """Memory is flat after the first 500: the 500th request and the 2,000th find about the same."""
-    troubled(fakes.openai)
+    trouble(fakes.openai)
     file = tmp_path / "server.yaml"
     write(file, "claude-opus: openai/large, opus: openai/large")
     outcomes: Counter[str] = Counter()
-    async with started(fakes, file, LOG_LEVEL="critical") as server:
+    async with start_server(fakes, file, LOG_LEVEL="critical") as server:
         sizes = []
         for begin in range(0, 2000, 500):
             outcomes += await load(server.address, range(begin, begin + 500), 200)
             sizes.append(resident(server.process.pid))
         await until(lambda: not fakes.openai.open_requests)
-        _, text = await fetched(server.address, "/metrics")
+        _, text = await fetch(server.address, "/metrics")
 
     print(f"\n{dict(outcomes)}; resident MB after each 500: {[f'{size:.1f}' for size in sizes]}")
     check(outcomes, 2000)
@@ -67,7 +67,7 @@ def check(outcomes: Counter[str], number: int) -> None:
 
 
 async def others() -> set[str]:
-    """What still runs beside the test."""
+    """Returns what still runs beside the test."""
     await asyncio.sleep(0)
     mine = asyncio.current_task()
     return {getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks() if task is not mine}

@@ -76,7 +76,7 @@ async def upstream() -> AsyncIterator[tuple[Upstream, str]]:
         yield answers, str(server.make_url("/"))
 
 
-def loaded(folder: Path, url: str, section: str = "") -> Any:
+def load_config(folder: Path, url: str, section: str = "") -> Any:
     (folder / "server.yaml").write_text(FILE.format(section))
     environment = {"ANTHROPIC_AUTH_TOKEN": "k", "ANTHROPIC_BASE_URL": url, "XDG_STATE_HOME": str(folder)}
     return ConfigSource(str(folder / "server.yaml"), environment, {"port": 0}).load()
@@ -93,7 +93,7 @@ async def test_tool_blocks_and_iterations_pass_untouched_and_each_model_is_paid_
 ) -> None:
     answers, url = upstream
     log: list[bytes] = []
-    async with listening(loaded(tmp_path, url), log.append) as (_, address), speaking(address, "worker") as client:
+    async with listening(load_config(tmp_path, url), log.append) as (_, address), speaking(address, "worker") as client:
         if stream:
             message = message_of(await client.stream("messages", body(), BETA))
             content, usage = message.content, message.usage
@@ -115,7 +115,7 @@ async def test_encrypted_advice_goes_back_to_the_upstream_that_made_it(
     answers, url = upstream
     said = [{"role": "user", "content": "Find the fault."}, {"role": "assistant", "content": CONTENT}]
     sent = body(messages=[*said, {"role": "user", "content": "And now?"}])
-    async with listening(loaded(tmp_path, url)) as (_, address), speaking(address, "worker") as client:
+    async with listening(load_config(tmp_path, url)) as (_, address), speaking(address, "worker") as client:
         answer = await client.post("messages", sent, BETA)
 
     assert answer.status == 200
@@ -126,7 +126,7 @@ async def test_an_operator_who_bounds_an_advisor_has_it_asked_by_the_server(
     upstream: tuple[Upstream, str], tmp_path: Path
 ) -> None:
     answers, url = upstream
-    config = loaded(tmp_path, url, ', advisors: {"*": {max_tokens: 2000}}')
+    config = load_config(tmp_path, url, ', advisors: {"*": {max_tokens: 2000}}')
     async with listening(config) as (_, address), speaking(address, "worker") as client:
         await client.post("messages", body(), BETA)
 

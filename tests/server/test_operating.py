@@ -15,7 +15,7 @@ from ai_battle.server.config import ConfigSource
 from ai_battle.server.running import startup_lines
 from ai_battle.testing import FakeProviders, fault, reply
 
-from .serving import asked, connected, serving, serving_to
+from .serving import ask_server, connect, serving, serving_to
 
 HELLO: dict[str, Any] = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hello, my secret-word?"}]}
 TOOLS = [{"name": "add", "input_schema": {"type": "object", "properties": {}}}]
@@ -29,7 +29,7 @@ prices: {{openai/gpt-4o: {{input: 1.0, output: 2.0}}}}
 TEAM = {"x-api-key": "key-of-team"}
 
 
-def written(folder: Path, content: str = "false") -> str:
+def write_config(folder: Path, content: str = "false") -> str:
     path = folder / "server.yaml"
     path.write_text(FILE.format(content=content))
     return str(path)
@@ -56,19 +56,19 @@ def test_a_server_listens_before_it_loads_what_it_may_never_need() -> None:
     assert [name for name in HEAVY if f"'{name}'" in loaded] == []
 
 
-async def fetched(address: str, path: str, **headers: str) -> tuple[int, str]:
+async def fetch(address: str, path: str, **headers: str) -> tuple[int, str]:
     async with aiohttp.ClientSession(address) as session, session.get(path, headers=headers) as answer:
         return answer.status, await answer.text()
 
 
 async def test_metrics_count_requests_tokens_dollars_and_errors_by_route(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.says(reply("One two.", usage=Usage(1000, 500)), fault(500))
-    async with serving(fakes, written(tmp_path)) as address:
+    async with serving(fakes, write_config(tmp_path)) as address:
         for body in ({"stream": True}, {}):
-            await asked(address, "/v1/messages", {"model": "large", **HELLO, **body}, TEAM)
-        await asked(address, "/v1/chat/completions", {"model": "openai/made-up-name", **HELLO}, TEAM)
-        await asked(address, "/v1/chat/completions", {"model": "nobody", **HELLO}, TEAM)
-        _, text = await fetched(address, "/metrics", **TEAM)
+            await ask_server(address, "/v1/messages", {"model": "large", **HELLO, **body}, TEAM)
+        await ask_server(address, "/v1/chat/completions", {"model": "openai/made-up-name", **HELLO}, TEAM)
+        await ask_server(address, "/v1/chat/completions", {"model": "nobody", **HELLO}, TEAM)
+        _, text = await fetch(address, "/metrics", **TEAM)
 
     for line in (
         'ai_battle_requests_total{api="messages",route="large",status="200"} 1',
@@ -90,10 +90,10 @@ async def test_metrics_count_requests_tokens_dollars_and_errors_by_route(fakes: 
 
 
 async def test_metrics_and_names_of_upstreams_are_for_those_with_a_key(fakes: FakeProviders, tmp_path: Path) -> None:
-    async with serving(fakes, written(tmp_path)) as address:
-        closed, _ = await fetched(address, "/metrics")
-        _, shy = await fetched(address, "/readyz")
-        _, open_ = await fetched(address, "/readyz", **TEAM)
+    async with serving(fakes, write_config(tmp_path)) as address:
+        closed, _ = await fetch(address, "/metrics")
+        _, shy = await fetch(address, "/readyz")
+        _, open_ = await fetch(address, "/readyz", **TEAM)
 
     assert closed == 401
     assert json.loads(shy) == {"status": "ready"}
@@ -108,7 +108,7 @@ async def test_boost_loops_are_counted_by_their_outcome_and_told_in_headers(fake
         session.post("/v1/messages", json={"model": "opus", **HELLO, "tools": TOOLS}) as answer,
     ):
         headers = answer.headers
-        _, text = await fetched(address, "/metrics")
+        _, text = await fetch(address, "/metrics")
 
     assert headers["x-ai-battle-route"] == "claude-opus"
     assert headers["x-ai-battle-strategy"] == "boost"
@@ -126,7 +126,7 @@ async def test_a_helper_that_failed_is_no_help(fakes: FakeProviders) -> None:
         aiohttp.ClientSession(address) as session,
         session.post("/v1/messages", json={"model": "opus", **HELLO, "tools": TOOLS}) as answer,
     ):
-        _, text = await fetched(address, "/metrics")
+        _, text = await fetch(address, "/metrics")
 
     assert (answer.status, answer.headers["x-ai-battle-helped"]) == (200, "false")
     assert "ai_battle_helped_total{" not in text
@@ -150,7 +150,10 @@ async def test_peers_that_agree_are_no_help(fakes: FakeProviders, tmp_path: Path
 
 async def test_headers_tell_the_route_the_cost_and_an_id(fakes: FakeProviders, tmp_path: Path) -> None:
     heads = []
-    async with serving(fakes, written(tmp_path)) as address, aiohttp.ClientSession(address, headers=TEAM) as session:
+    async with (
+        serving(fakes, write_config(tmp_path)) as address,
+        aiohttp.ClientSession(address, headers=TEAM) as session,
+    ):
         for stream in (False, True):
             async with session.post("/v1/messages", json={"model": "large", **HELLO, "stream": stream}) as answer:
                 await answer.read()
@@ -165,10 +168,10 @@ async def test_headers_tell_the_route_the_cost_and_an_id(fakes: FakeProviders, t
 async def test_each_request_is_one_line_without_content_and_secrets(fakes: FakeProviders, tmp_path: Path) -> None:
     lines: list[bytes] = []
     fakes.openai.says("My secret-word is out.")
-    async with serving_to(fakes, lines.append, written(tmp_path)) as (_, address):
-        await asked(address, "/v1/messages", {"model": "large", **HELLO, "stream": True}, TEAM)
-        await asked(address, "/v1/chat/completions", {"model": "nobody", **HELLO}, TEAM)
-        await asked(address, "/v1/messages", {"model": "large", **HELLO}, {"x-api-key": "wrong-key"})
+    async with serving_to(fakes, lines.append, write_config(tmp_path)) as (_, address):
+        await ask_server(address, "/v1/messages", {"model": "large", **HELLO, "stream": True}, TEAM)
+        await ask_server(address, "/v1/chat/completions", {"model": "nobody", **HELLO}, TEAM)
+        await ask_server(address, "/v1/messages", {"model": "large", **HELLO}, {"x-api-key": "wrong-key"})
 
     good, unknown, refused = (json.loads(line) for line in lines)
     assert {"api": "messages", "key": "team", "model": "large", "route": "large", "status": 200}.items() <= good.items()
@@ -194,7 +197,7 @@ async def test_what_is_no_request_is_one_line_without_a_word_of_it(fakes: FakePr
     lines: list[bytes] = []
     async with (
         serving_to(fakes, lines.append, BIG_MODEL="ollama/phi4") as (_, address),
-        connected(address) as (reader, writer),
+        connect(address) as (reader, writer),
     ):
         writer.write(sent)
         answer = await reader.read()
@@ -208,7 +211,7 @@ async def test_what_is_no_request_is_one_line_without_a_word_of_it(fakes: FakePr
 async def test_a_body_that_can_not_be_read_has_one_line(fakes: FakeProviders) -> None:
     lines: list[bytes] = []
     async with serving_to(fakes, lines.append, BIG_MODEL="ollama/phi4") as (_, address):
-        status, told = await asked(address, "/v1/messages", {"model": "opus"}, {"content-encoding": "gzip"})
+        status, told = await ask_server(address, "/v1/messages", {"model": "opus"}, {"content-encoding": "gzip"})
 
     assert (status, told["error"]["message"]) == (400, "The body can't be read as gzip.")
     assert [json.loads(line)["status"] for line in lines] == [400]
@@ -218,9 +221,9 @@ async def test_content_is_in_the_log_when_asked_for_and_keys_are_not(fakes: Fake
     lines: list[bytes] = []
     body = {"model": "large", "max_tokens": 9, "messages": [{"role": "user", "content": "Is key-of-team mine?"}]}
     fakes.openai.always("Yes, it is.")
-    async with serving_to(fakes, lines.append, written(tmp_path, "true")) as (_, address):
+    async with serving_to(fakes, lines.append, write_config(tmp_path, "true")) as (_, address):
         for stream in (False, True):
-            await asked(address, "/v1/messages", {**body, "stream": stream}, TEAM)
+            await ask_server(address, "/v1/messages", {**body, "stream": stream}, TEAM)
 
     for line in map(json.loads, lines):
         assert "mine?" in line["request"]
@@ -233,8 +236,8 @@ async def test_the_level_of_the_log_leaves_out_what_went_well(fakes: FakeProvide
     fakes.openai.says("Yes.", fault(500))
     async with serving_to(fakes, lines.append, BIG_MODEL="openai/large", LOG_LEVEL="ERROR") as (_, address):
         for _ in range(2):
-            await asked(address, "/v1/messages", {"model": "opus", **HELLO})
-        await asked(address, "/v1/messages", {"model": "nobody", **HELLO})
+            await ask_server(address, "/v1/messages", {"model": "opus", **HELLO})
+        await ask_server(address, "/v1/messages", {"model": "nobody", **HELLO})
 
     assert [json.loads(line)["status"] for line in lines] == [500]
     with pytest.raises(ConfigError, match="did you mean 'warning'"):
@@ -248,7 +251,7 @@ async def test_custom_headers_reach_every_upstream_and_those_of_a_route_only_its
     path.write_text("server: {routes: {a: {model: openai/a, headers: {X-Route: one}}, b: anthropic/b, c: ollama/c}}")
     async with serving(fakes, str(path), CUSTOM_HEADER_X_TEAM="blue") as address:
         for name in "abc":
-            assert (await asked(address, "/v1/messages", {"model": name, **HELLO}))[0] == 200
+            assert (await ask_server(address, "/v1/messages", {"model": name, **HELLO}))[0] == 200
 
     asked_of = [provider.questions[0].headers for provider in (fakes.openai, fakes.anthropic, fakes.ollama)]
     assert [headers["X-Team"] for headers in asked_of] == ["blue"] * 3
@@ -260,7 +263,7 @@ async def test_a_route_may_have_a_key_of_its_own(fakes: FakeProviders, tmp_path:
     path.write_text("server: {routes: {a: {model: openai/a, api_key: key-of-a}, b: openai/b}}")
     async with serving(fakes, str(path)) as address:
         for name in "ab":
-            await asked(address, "/v1/messages", {"model": name, **HELLO})
+            await ask_server(address, "/v1/messages", {"model": name, **HELLO})
 
     assert [q.headers["authorization"] for q in fakes.openai.questions] == ["Bearer key-of-a", "Bearer test-key"]
 
@@ -276,11 +279,11 @@ async def test_a_name_that_fits_in_no_header_is_answered_all_the_same(fakes: Fak
 
 
 async def test_a_log_that_nobody_reads_stops_nobody(fakes: FakeProviders) -> None:
-    def closed(line: bytes) -> None:
+    def raise_broken_pipe(line: bytes) -> None:
         raise BrokenPipeError
 
-    async with serving_to(fakes, closed, BIG_MODEL="openai/large") as (_, address):
-        status, _ = await asked(address, "/v1/messages", {"model": "opus", **HELLO})
+    async with serving_to(fakes, raise_broken_pipe, BIG_MODEL="openai/large") as (_, address):
+        status, _ = await ask_server(address, "/v1/messages", {"model": "opus", **HELLO})
 
     assert status == 200
 

@@ -11,7 +11,7 @@ from ai_battle.testing import FakeProviders, call, fault, reply
 
 from .conftest import Upstream
 from .protocol.speaking import Speaker, Streamed, response_of, speaking
-from .serving import planned, serving
+from .serving import server_config, serving
 
 FILE = """
 server:
@@ -30,7 +30,7 @@ POOR = "I do not know."
 MARK = "\n\n---\n\n**Correction:**\n\n"
 
 
-def written(upstream: Upstream, folder: Path, strategy: str = "takeover", stream: str = "optimistic") -> str:
+def write_config(upstream: Upstream, folder: Path, strategy: str = "takeover", stream: str = "optimistic") -> str:
     path = folder / "server.yaml"
     path.write_text(FILE.format(upstream=upstream.name, strategy=strategy, stream=stream))
     return str(path)
@@ -48,7 +48,7 @@ def text_of(api: str, streamed: Streamed) -> str:
     return told
 
 
-async def asked(client: Speaker, api: str, **more: Any) -> str:
+async def ask(client: Speaker, api: str, **more: Any) -> str:
     return text_of(api, await client.stream(api, {**BODIES[api], **more}))
 
 
@@ -61,8 +61,8 @@ async def test_a_good_answer_is_told_once_and_alone(
     fakes: FakeProviders, upstream: Upstream, tmp_path: Path, api: str
 ) -> None:
     of_each(upstream, GOOD, fault(500))
-    async with serving(fakes, written(upstream, tmp_path)) as address, speaking(address, "pair") as client:
-        told = await asked(client, api)
+    async with serving(fakes, write_config(upstream, tmp_path)) as address, speaking(address, "pair") as client:
+        told = await ask(client, api)
 
     assert told == GOOD
     assert len(upstream.fake.questions) == 1
@@ -74,8 +74,11 @@ async def test_a_correction_comes_behind_a_poor_answer_marked(
     fakes: FakeProviders, upstream: Upstream, tmp_path: Path, api: str, strategy: str
 ) -> None:
     upstream.fake.always(lambda body: GOOD if body["model"] == "large" or "96" in str(body["messages"]) else POOR)
-    async with serving(fakes, written(upstream, tmp_path, strategy)) as address, speaking(address, "pair") as client:
-        told = await asked(client, api)
+    async with (
+        serving(fakes, write_config(upstream, tmp_path, strategy)) as address,
+        speaking(address, "pair") as client,
+    ):
+        told = await ask(client, api)
 
     assert told == f"{POOR}{MARK}{GOOD}"
 
@@ -87,7 +90,7 @@ async def test_the_first_words_do_not_wait_for_a_judgement(
     of_each(upstream, fault("stall_mid_stream", reply=reply(GOOD)), GOOD)
     body = {**BODIES["chat"], "model": "pair", "stream": True}
     async with (
-        serving(fakes, written(upstream, tmp_path)) as address,
+        serving(fakes, write_config(upstream, tmp_path)) as address,
         speaking(address) as client,
         client.session.post(f"{address}/v1/chat/completions", json=body) as answer,
         asyncio.timeout(30),
@@ -102,10 +105,10 @@ async def test_what_is_judged_first_is_the_default_and_is_told_alone(
 ) -> None:
     of_each(upstream, POOR, GOOD)
     async with (
-        serving(fakes, written(upstream, tmp_path, stream="judged")) as address,
+        serving(fakes, write_config(upstream, tmp_path, stream="judged")) as address,
         speaking(address, "pair") as client,
     ):
-        assert await asked(client, "chat") == GOOD
+        assert await ask(client, "chat") == GOOD
 
 
 @pytest.mark.parametrize("api", [*BODIES])
@@ -113,7 +116,7 @@ async def test_an_answer_in_one_piece_has_no_correction(
     fakes: FakeProviders, upstream: Upstream, tmp_path: Path, api: str
 ) -> None:
     of_each(upstream, POOR, GOOD)
-    async with serving(fakes, written(upstream, tmp_path)) as address, speaking(address, "pair") as client:
+    async with serving(fakes, write_config(upstream, tmp_path)) as address, speaking(address, "pair") as client:
         body = (await client.post(api, BODIES[api])).body
 
     assert GOOD in str(body)
@@ -124,8 +127,8 @@ async def test_a_helper_that_fails_costs_nothing_of_what_was_told(
     fakes: FakeProviders, upstream: Upstream, tmp_path: Path
 ) -> None:
     of_each(upstream, POOR, fault(500))
-    async with serving(fakes, written(upstream, tmp_path)) as address, speaking(address, "pair") as client:
-        assert await asked(client, "chat") == POOR
+    async with serving(fakes, write_config(upstream, tmp_path)) as address, speaking(address, "pair") as client:
+        assert await ask(client, "chat") == POOR
 
 
 async def test_thoughts_go_out_as_they_come_and_a_failing_helper_breaks_nothing(
@@ -133,7 +136,7 @@ async def test_thoughts_go_out_as_they_come_and_a_failing_helper_breaks_nothing(
 ) -> None:
     of_each(upstream, reply(POOR, thinking="Is there a plate?"), fault(500))
     async with (
-        serving(fakes, written(upstream, tmp_path, stream="judged")) as address,
+        serving(fakes, write_config(upstream, tmp_path, stream="judged")) as address,
         speaking(address, "pair") as client,
     ):
         streamed = await client.stream("messages", BODIES["messages"])
@@ -151,7 +154,7 @@ async def test_calls_come_behind_the_words_once(
     body = {**BODIES["messages"], "tools": [{"name": "add", "description": "Adds.", "input_schema": ADD}]}
     body["messages"] = [{"role": "user", "content": "Add 3 with the tool."}]
     async with (
-        serving(fakes, written(upstream, tmp_path, stream=stream)) as address,
+        serving(fakes, write_config(upstream, tmp_path, stream=stream)) as address,
         speaking(address, "pair") as client,
     ):
         streamed = await client.stream("messages", body)
@@ -165,8 +168,8 @@ async def test_an_answer_of_a_helper_is_as_long_as_the_client_wants(
     fakes: FakeProviders, upstream: Upstream, tmp_path: Path, api: str
 ) -> None:
     of_each(upstream, POOR, GOOD)
-    async with serving(fakes, written(upstream, tmp_path)) as address, speaking(address, "pair") as client:
-        await asked(client, api)
+    async with serving(fakes, write_config(upstream, tmp_path)) as address, speaking(address, "pair") as client:
+        await ask(client, api)
 
     bodies = [question.body for question in upstream.fake.questions]
     assert [body.get("max_tokens", body.get("max_completion_tokens")) for body in bodies] == [77, 77]
@@ -182,4 +185,4 @@ def test_a_strategy_without_a_first_answer_refuses_it_by_name(
     )
 
     with pytest.raises(ConfigError, match=r"server.routes.pair.stream"):
-        planned(fakes, str(path))
+        server_config(fakes, str(path))

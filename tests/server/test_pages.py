@@ -51,7 +51,7 @@ async def ran(command: list[str]) -> tuple[int | None, str]:
 
 
 async def ran_against_a_server(fakes: FakeProviders, folder: Path, *command: str) -> str:
-    """What is printed by a command of the page, whose server is elsewhere."""
+    """Returns what is printed by a command of the page, whose server is elsewhere."""
     (path := folder / "server.yaml").write_text("server: {routes: {small+big: ollama/phi4}}", encoding="utf-8")
     fakes.ollama.always("Hi from behind.")
     async with serving(fakes, str(path)) as address:

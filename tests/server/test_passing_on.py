@@ -9,7 +9,7 @@ import pytest
 from ai_battle.testing import FakeProvider, FakeProviders, fault
 
 from .protocol.speaking import speaking
-from .serving import asked, serving
+from .serving import ask_server, serving
 
 APIS = {"messages": ("anthropic", {"anthropic-version": "2023-06-01"}), "chat": ("openai", {})}
 PATHS = {"messages": "/v1/messages", "chat": "/v1/chat/completions"}
@@ -64,7 +64,7 @@ async def test_all_but_the_name_of_the_model_goes_through(passing: Passing) -> N
 async def test_a_stream_is_asked_what_it_costs_though_its_client_does_not_want_to_know(fakes: FakeProviders) -> None:
     async with serving(fakes, BIG_MODEL="openai/m") as address:
         asks = {"model": "opus", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
-        status, text = await asked(address, PATHS["chat"], asks)
+        status, text = await ask_server(address, PATHS["chat"], asks)
 
     assert fakes.openai.questions[0].body["stream_options"] == {"include_usage": True}
     assert status == 200
@@ -102,7 +102,7 @@ async def test_a_secret_is_masked_wherever_it_comes_into_a_talk_that_was_looked_
     async with serving(fakes, str(file), BIG_MODEL="openai/m", FLEET_TOKEN=SECRET) as address:
         for talk in talks:
             messages = [{"role": ("user", "assistant")[n % 2], "content": said} for n, said in enumerate([*talk, "Go"])]
-            await asked(address, PATHS["messages"], {"model": "opus", "max_tokens": 9, "messages": messages})
+            await ask_server(address, PATHS["messages"], {"model": "opus", "max_tokens": 9, "messages": messages})
 
     sent = [question.raw.decode() for question in fakes.openai.questions]
     assert [text.count("${FLEET_TOKEN}") for text in sent] == [0, 1, 1, 1]
@@ -164,7 +164,7 @@ async def test_fields_that_a_server_may_not_know_are_written_as_it_knows_them(fa
     thoughts = [*messages[1:], {"role": "assistant", "content": "Ho", "reasoning_content": "Hm."}, *messages[1:]]
     async with serving(fakes, BIG_MODEL="openai/m") as address:
         for said in (messages, thoughts):
-            await asked(address, PATHS["chat"], {"model": "opus", "messages": said})
+            await ask_server(address, PATHS["chat"], {"model": "opus", "messages": said})
 
     first, second = fakes.openai.questions
     assert first.body["messages"][0] == {"role": "system", "content": "Be short."}

@@ -10,8 +10,8 @@ from ai_battle.core.messages import Image, Message, assistant, user
 from ai_battle.server.clients import PlanStore, plan_key
 from ai_battle.testing import FakeProviders
 
-from .serving import asked, serving_to
-from .test_operating import boosting, fetched
+from .serving import ask_server, serving_to
+from .test_operating import boosting, fetch
 
 HELLO: dict[str, Any] = {
     "model": "opus",
@@ -27,9 +27,9 @@ async def test_an_equal_request_is_planned_once(fakes: FakeProviders, tmp_path: 
     fakes.openai.always("GUIDANCE:\nLook at the clock.")
     fakes.ollama.always("It is noon.")
     async with serving_to(fakes, len, str(file), **boosting(fakes)) as (_, address):
-        answers = [(await asked(address, "/v1/messages", HELLO))[1]["content"][0]["text"] for _ in range(3)]
-        await asked(address, "/v1/messages", {**HELLO, "tools": TOOLS, "system": "Be brief."})
-        _, text = await fetched(address, "/metrics")
+        answers = [(await ask_server(address, "/v1/messages", HELLO))[1]["content"][0]["text"] for _ in range(3)]
+        await ask_server(address, "/v1/messages", {**HELLO, "tools": TOOLS, "system": "Be brief."})
+        _, text = await fetch(address, "/metrics")
 
     assert answers == ["It is noon."] * 3
     assert "ai_battle_plan_cache_hits_total 2" in text
@@ -43,7 +43,7 @@ async def test_a_boost_route_of_the_file_keeps_plans_too(fakes: FakeProviders, t
     file.write_text(f"server: {{plans: {{size: 10}}, routes: {{opus: {route}}}}}")
     fakes.openai.always("SUMMARY:\nNoon.")
     async with serving_to(fakes, len, str(file)) as (_, address):
-        answers = [(await asked(address, "/v1/messages", HELLO))[1]["content"][0]["text"] for _ in range(2)]
+        answers = [(await ask_server(address, "/v1/messages", HELLO))[1]["content"][0]["text"] for _ in range(2)]
 
     assert answers == ["Noon."] * 2
     assert len(fakes.openai.questions) == 1
@@ -54,7 +54,7 @@ async def test_a_reply_in_no_format_is_not_kept(fakes: FakeProviders, tmp_path: 
     file.write_text("server: {plans: {size: 10}}")
     fakes.openai.says("Hm.", "SUMMARY:\nNoon.", "SUMMARY:\nOne.")
     async with serving_to(fakes, len, str(file), **boosting(fakes)) as (_, address):
-        answers = [(await asked(address, "/v1/messages", HELLO))[1]["content"][0]["text"] for _ in range(3)]
+        answers = [(await ask_server(address, "/v1/messages", HELLO))[1]["content"][0]["text"] for _ in range(3)]
 
     assert answers == ["Noon.", "One.", "One."]
 
@@ -62,7 +62,7 @@ async def test_a_reply_in_no_format_is_not_kept(fakes: FakeProviders, tmp_path: 
 async def test_without_a_size_nothing_is_kept(fakes: FakeProviders) -> None:
     fakes.openai.says("SUMMARY:\nNoon.", "SUMMARY:\nOne.")
     async with serving_to(fakes, len, **boosting(fakes)) as (_, address):
-        answers = [(await asked(address, "/v1/messages", HELLO))[1]["content"][0]["text"] for _ in range(2)]
+        answers = [(await ask_server(address, "/v1/messages", HELLO))[1]["content"][0]["text"] for _ in range(2)]
 
     assert answers == ["Noon.", "One."]
 

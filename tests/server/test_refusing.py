@@ -7,7 +7,7 @@ from ai_battle.server.errors import Denied, retry_headers, with_requested_name, 
 from ai_battle.testing import FakeProvider, FakeProviders, fault
 
 from .protocol.speaking import speaking
-from .serving import connected, serving
+from .serving import connect, serving
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ NO_HTTP = {
 
 @pytest.mark.parametrize("sent", NO_HTTP.values(), ids=NO_HTTP)
 async def test_an_answer_to_what_is_no_http_names_no_software_either(fakes: FakeProviders, sent: bytes) -> None:
-    async with serving(fakes, BIG_MODEL="openai/large") as address, connected(address) as (reader, writer):
+    async with serving(fakes, BIG_MODEL="openai/large") as address, connect(address) as (reader, writer):
         writer.write(sent)
         answer = await reader.read()
 

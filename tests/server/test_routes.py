@@ -13,7 +13,7 @@ from ai_battle.server.config import ConfigSource
 from ai_battle.server.running import startup_lines
 from ai_battle.testing import FakeProviders
 
-from .serving import asked, serving
+from .serving import ask_server, serving
 
 HELLO: dict[str, Any] = {"max_tokens": 64, "messages": [{"role": "user", "content": "Hello?"}]}
 STUCK = "I do not know. " * 40
@@ -29,7 +29,7 @@ async def test_tiers_are_found_by_the_words_in_a_name(fakes: FakeProviders) -> N
     tiers = {"BIG_MODEL": "openai/large", "MIDDLE_MODEL": "ollama/phi4", "SMALL_MODEL": "openai/little"}
     async with serving(fakes, **tiers) as address:
         for name in ("claude-opus-4-1", "claude-3-5-sonnet-latest", "claude-3-haiku-20240307"):
-            status, answer = await asked(address, "/v1/messages", {"model": name, **HELLO})
+            status, answer = await ask_server(address, "/v1/messages", {"model": name, **HELLO})
             assert (status, answer["model"]) == (200, name)
 
     assert [request.body["model"] for request in fakes.openai.questions] == ["large", "little"]
@@ -38,7 +38,7 @@ async def test_tiers_are_found_by_the_words_in_a_name(fakes: FakeProviders) -> N
 
 async def test_a_tier_without_a_model_has_that_of_the_next_larger_one(fakes: FakeProviders) -> None:
     async with serving(fakes, BIG_MODEL="large") as address:
-        status, _ = await asked(address, "/v1/messages", {"model": "claude-haiku-4", **HELLO})
+        status, _ = await ask_server(address, "/v1/messages", {"model": "claude-haiku-4", **HELLO})
 
     assert status == 200
     assert fakes.openai.questions[0].body["model"] == "large"
@@ -46,7 +46,7 @@ async def test_a_tier_without_a_model_has_that_of_the_next_larger_one(fakes: Fak
 
 async def test_a_type_that_names_its_provider_is_served_as_it_is(fakes: FakeProviders) -> None:
     async with serving(fakes, BIG_MODEL="large") as address:
-        status, _ = await asked(address, "/v1/chat/completions", {"model": "ollama/gemma3:1b", **HELLO})
+        status, _ = await ask_server(address, "/v1/chat/completions", {"model": "ollama/gemma3:1b", **HELLO})
 
     assert status == 200
     assert fakes.ollama.questions[0].body["model"] == "gemma3:1b"
@@ -54,7 +54,7 @@ async def test_a_type_that_names_its_provider_is_served_as_it_is(fakes: FakeProv
 
 async def test_a_name_that_nobody_answers_to_lists_the_others(fakes: FakeProviders) -> None:
     async with serving(fakes, BIG_MODEL="large") as address:
-        status, answer = await asked(address, "/v1/messages", {"model": "claude-opsu", **HELLO})
+        status, answer = await ask_server(address, "/v1/messages", {"model": "claude-opsu", **HELLO})
 
     assert (status, answer["error"]["type"]) == (404, "not_found_error")
     assert "did you mean 'claude-opus'" in answer["error"]["message"]
@@ -63,7 +63,7 @@ async def test_a_name_that_nobody_answers_to_lists_the_others(fakes: FakeProvide
 @pytest.mark.parametrize("name", ["gguf//etc/passwd", "scripted", "os.path/x", "replay"])
 async def test_clients_can_name_neither_files_nor_code(fakes: FakeProviders, name: str) -> None:
     async with serving(fakes, BIG_MODEL="large") as address:
-        status, _ = await asked(address, "/v1/messages", {"model": name, **HELLO})
+        status, _ = await ask_server(address, "/v1/messages", {"model": name, **HELLO})
 
     assert status == 404
 
@@ -75,7 +75,7 @@ async def test_a_route_of_the_file_is_a_pair(fakes: FakeProviders, tmp_path: Pat
     fakes.openai.says("Count the dwarfs.")
 
     async with serving(fakes, str(file)) as address:
-        status, answer = await asked(address, "/v1/messages", {"model": "small+big", **HELLO})
+        status, answer = await ask_server(address, "/v1/messages", {"model": "small+big", **HELLO})
 
     assert (status, answer["content"][0]["text"]) == (200, "The number is seven.")
     assert len(fakes.openai.questions) == 1
@@ -203,6 +203,6 @@ async def test_a_strategy_in_a_file_beside_the_yaml_answers(fakes: FakeProviders
     path = tmp_path / "server.yaml"
     path.write_text("server: {routes: {pair: {primary: openai/small, secondary: openai/large, strategy: mine}}}")
     async with serving(fakes, str(path)) as address:
-        await asked(address, "/v1/messages", {"model": "pair", **HELLO})
+        await ask_server(address, "/v1/messages", {"model": "pair", **HELLO})
 
     assert [question.body["model"] for question in fakes.openai.questions] == ["large"]

@@ -15,7 +15,7 @@ from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
 
 from .protocol.conftest import MODELS
-from .protocol.sent import Sent, sent
+from .protocol.sent import Sent, read_sent
 from .protocol.test_messages_requests import PIXEL
 from .serving import serving
 
@@ -71,7 +71,7 @@ class SdkConversation:
             return getattr(stream, final)()
 
 
-def connected(package: Any, name: str, url: str, is_async: bool) -> Any:
+def sdk_client(package: Any, name: str, url: str, is_async: bool) -> Any:
     """A client of the SDK without the certificates, which take longer to read than all that is tested here."""
     kind, http = ("Async", package.DefaultAsyncHttpxClient) if is_async else ("", package.DefaultHttpxClient)
     make = getattr(package, kind + name)
@@ -83,20 +83,20 @@ class MessagesConversation(SdkConversation):
 
     def __init__(self, url: str, is_async: bool, is_streamed: bool) -> None:
         super().__init__(url, is_async, is_streamed)
-        self.client = connected(anthropic, "Anthropic", url, is_async)
+        self.client = sdk_client(anthropic, "Anthropic", url, is_async)
 
     async def say(self, text: str, image: str = "", **more: Any) -> Said:
         source = {"type": "base64", "media_type": "image/png", "data": image}
         pictures = [{"type": "image", "source": source}] if image else []
         self.history.append({"role": "user", "content": [*pictures, {"type": "text", "text": text}]})
-        return await self._answered(**more)
+        return await self._answer(**more)
 
     async def give_back(self, results: dict[str, str], **more: Any) -> Said:
         blocks = [{"type": "tool_result", "tool_use_id": id_, "content": text} for id_, text in results.items()]
         self.history.append({"role": "user", "content": blocks})
-        return await self._answered(**more)
+        return await self._answer(**more)
 
-    async def _answered(self, tools: bool = False) -> Said:
+    async def _answer(self, tools: bool = False) -> Said:
         asked: dict[str, Any] = {"model": MODEL, "max_tokens": 2000, "messages": self.history}
         if tools:
             asked["tools"] = [{"name": "add", "description": "Adds.", "input_schema": SCHEMA}]
@@ -118,19 +118,19 @@ class ChatConversation(SdkConversation):
 
     def __init__(self, url: str, is_async: bool, is_streamed: bool) -> None:
         super().__init__(url, is_async, is_streamed)
-        self.client = connected(openai, "OpenAI", f"{url}/v1", is_async)
+        self.client = sdk_client(openai, "OpenAI", f"{url}/v1", is_async)
 
     async def say(self, text: str, image: str = "", **more: Any) -> Said:
         url = {"url": f"data:image/png;base64,{image}"}
         pictures = [{"type": "image_url", "image_url": url}] if image else []
         self.history.append({"role": "user", "content": [*pictures, {"type": "text", "text": text}]})
-        return await self._answered(**more)
+        return await self._answer(**more)
 
     async def give_back(self, results: dict[str, str], **more: Any) -> Said:
         self.history += [{"role": "tool", "tool_call_id": id_, "content": text} for id_, text in results.items()]
-        return await self._answered(**more)
+        return await self._answer(**more)
 
-    async def _answered(self, tools: bool = False) -> Said:
+    async def _answer(self, tools: bool = False) -> Said:
         asked: dict[str, Any] = {"model": MODEL, "messages": self.history}
         if tools:
             function = {"name": "add", "description": "Adds.", "parameters": SCHEMA}
@@ -159,20 +159,20 @@ class ResponsesConversation(SdkConversation):
 
     def __init__(self, url: str, is_async: bool, is_streamed: bool) -> None:
         super().__init__(url, is_async, is_streamed)
-        self.client = connected(openai, "OpenAI", f"{url}/v1", is_async)
+        self.client = sdk_client(openai, "OpenAI", f"{url}/v1", is_async)
 
     async def say(self, text: str, image: str = "", **more: Any) -> Said:
         url = f"data:image/png;base64,{image}"
         pictures = [{"type": "input_image", "detail": "auto", "image_url": url}] if image else []
         self.history.append({"role": "user", "content": [*pictures, {"type": "input_text", "text": text}]})
-        return await self._answered(**more)
+        return await self._answer(**more)
 
     async def give_back(self, results: dict[str, str], **more: Any) -> Said:
         items = ({"type": "function_call_output", "call_id": id_, "output": text} for id_, text in results.items())
         self.history += items
-        return await self._answered(**more)
+        return await self._answer(**more)
 
-    async def _answered(self, tools: bool = False) -> Said:
+    async def _answer(self, tools: bool = False) -> Said:
         asked: dict[str, Any] = {"model": MODEL, "input": self.history}
         if tools:
             asked["tools"] = [{"type": "function", "name": "add", "description": "Adds.", "parameters": SCHEMA}]
@@ -197,8 +197,8 @@ class Stage:
     upstream: FakeProvider
     wire: str
 
-    def sent(self) -> Sent:
-        return sent(self.wire, self.upstream.questions[-1].body)
+    def upstream_request(self) -> Sent:
+        return read_sent(self.wire, self.upstream.questions[-1].body)
 
 
 TALKS: dict[str, type[SdkConversation]] = {
@@ -241,7 +241,7 @@ async def test_tool_round_trips_of_three_turns(stage: Stage) -> None:
     first = await stage.talk.say("Add.", tools=True)
     second = await stage.talk.give_back({id_: "one" for id_, _, _ in first.calls}, tools=True)
     third = await stage.talk.give_back({id_: "two" for id_, _, _ in second.calls}, tools=True)
-    told = stage.sent()
+    told = stage.upstream_request()
 
     assert [each.stop for each in (first, second, third)] == ["tool_use", "tool_use", "end_turn"]
     assert third.text == "It is 3."
@@ -257,7 +257,7 @@ async def test_parallel_tools(stage: Stage) -> None:
 
     assert (first.text, [given for _, _, given in first.calls]) == ("Two sums.", [{"a": 1}, {"a": 2}])
     assert second.text == "They are 3."
-    assert stage.sent().of("result") == ["sum of 1", "sum of 2"]
+    assert stage.upstream_request().of("result") == ["sum of 1", "sum of 2"]
 
 
 async def test_thinking(stage: Stage) -> None:
@@ -274,7 +274,7 @@ async def test_images(stage: Stage) -> None:
     said = await stage.talk.say("What is this?", image=PIXEL)
 
     assert said.text == "A dot."
-    assert stage.sent().of("image") == [f"data:image/png;base64,{PIXEL}"]
+    assert stage.upstream_request().of("image") == [f"data:image/png;base64,{PIXEL}"]
 
 
 async def test_errors(stage: Stage) -> None:

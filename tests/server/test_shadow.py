@@ -25,7 +25,7 @@ from ai_battle.evidence.versions import keep_version
 from ai_battle.judging.calibration import Calibration
 from ai_battle.testing import FakeProviders, fault, reply
 
-from .serving import asked, planned, serving, serving_to, until
+from .serving import ask_server, server_config, serving, serving_to, until
 
 FILE = """
 server:
@@ -55,7 +55,7 @@ QUESTION: dict[str, Any] = {
 }
 
 
-def written(folder: Path, shadow: str = ALL, threshold: float = 0.7, strategy: str = "takeover") -> str:
+def write_config(folder: Path, shadow: str = ALL, threshold: float = 0.7, strategy: str = "takeover") -> str:
     path = folder / "server.yaml"
     path.write_text(FILE.format(state=folder / "state", shadow=shadow, threshold=threshold, strategy=strategy))
     return str(path)
@@ -105,7 +105,7 @@ def counts(folder: Path) -> Mapping[str, float]:
         store.close()
 
 
-async def settled(address: str, outcomes: int) -> dict[str, float]:
+async def settled_outcomes(address: str, outcomes: int) -> dict[str, float]:
     """The outcomes of the shadow in the server's metrics, once there are so many."""
     found: dict[str, float] = {}
     async with aiohttp.ClientSession(address) as session, asyncio.timeout(20):
@@ -122,9 +122,9 @@ async def test_what_the_small_model_answered_alone_is_compared_with_the_helpers_
     fakes: FakeProviders, tmp_path: Path
 ) -> None:
     answers(fakes)
-    async with serving(fakes, written(tmp_path)) as address:
-        _, answer = await asked(address, "/v1/chat/completions", QUESTION)
-        assert await settled(address, 1) == {"loss": 1}
+    async with serving(fakes, write_config(tmp_path)) as address:
+        _, answer = await ask_server(address, "/v1/chat/completions", QUESTION)
+        assert await settled_outcomes(address, 1) == {"loss": 1}
 
     assert answer["choices"][0]["message"]["content"] == GOOD
     (trial,) = trials(tmp_path)
@@ -140,9 +140,9 @@ async def test_what_the_small_model_answered_alone_is_compared_with_the_helpers_
 
 async def test_what_was_helped_is_compared_with_the_small_model_alone(fakes: FakeProviders, tmp_path: Path) -> None:
     answers(fakes, small=POOR)
-    async with serving(fakes, written(tmp_path)) as address:
-        _, answer = await asked(address, "/v1/chat/completions", QUESTION)
-        assert await settled(address, 1) == {"loss": 1}
+    async with serving(fakes, write_config(tmp_path)) as address:
+        _, answer = await ask_server(address, "/v1/chat/completions", QUESTION)
+        assert await settled_outcomes(address, 1) == {"loss": 1}
 
     assert answer["choices"][0]["message"]["content"] == BETTER
     (trial,) = trials(tmp_path)
@@ -152,9 +152,9 @@ async def test_what_was_helped_is_compared_with_the_small_model_alone(fakes: Fak
 
 async def test_a_judge_that_looks_at_the_place_alone_makes_ties(fakes: FakeProviders, tmp_path: Path) -> None:
     answers(fakes, judge='{"why": "It comes first.", "better": "A"}')
-    async with serving(fakes, written(tmp_path)) as address:
-        await asked(address, "/v1/chat/completions", QUESTION)
-        assert await settled(address, 1) == {"tie": 1}
+    async with serving(fakes, write_config(tmp_path)) as address:
+        await ask_server(address, "/v1/chat/completions", QUESTION)
+        assert await settled_outcomes(address, 1) == {"tie": 1}
     assert not trials(tmp_path)[0].is_steady
 
 
@@ -163,9 +163,9 @@ async def test_a_judge_that_says_nothing_of_use_is_counted_and_kept_from_everybo
     fakes: FakeProviders, tmp_path: Path, judge: Any
 ) -> None:
     answers(fakes, judge=judge)
-    async with serving(fakes, written(tmp_path)) as address:
-        _, answer = await asked(address, "/v1/chat/completions", QUESTION)
-        assert await settled(address, 1) == {"failed": 1}
+    async with serving(fakes, write_config(tmp_path)) as address:
+        _, answer = await ask_server(address, "/v1/chat/completions", QUESTION)
+        assert await settled_outcomes(address, 1) == {"failed": 1}
     assert answer["choices"][0]["message"]["content"] == GOOD
     assert trials(tmp_path) == []
 
@@ -174,9 +174,9 @@ async def test_answers_do_not_wait_for_a_judge_that_hangs_and_what_is_too_much_i
     fakes: FakeProviders, tmp_path: Path
 ) -> None:
     answers(fakes, judge=reply("too late", delay=60))
-    async with serving(fakes, written(tmp_path)) as address:
-        said = [await asked(address, "/v1/chat/completions", QUESTION) for _ in range(40)]
-        found = await settled(address, 20)
+    async with serving(fakes, write_config(tmp_path)) as address:
+        said = [await ask_server(address, "/v1/chat/completions", QUESTION) for _ in range(40)]
+        found = await settled_outcomes(address, 20)
     assert {(status, body["choices"][0]["message"]["content"]) for status, body in said} == {(200, GOOD)}
     assert found == {"dropped": 20}
     assert counts(tmp_path)["requests"] == 40
@@ -198,10 +198,10 @@ async def test_nothing_of_a_judge_that_hangs_fails_rambles_or_lies_reaches_a_cli
                 is_whole = ("[DONE]" if stream else GOOD) in text
                 said.add((answer.status, is_whole, "JUDGE" in text))
 
-    async with serving(fakes, written(tmp_path)) as address:
+    async with serving(fakes, write_config(tmp_path)) as address:
         async with aiohttp.ClientSession(address) as session:
             await asyncio.gather(*(keep_asking(session, stream) for stream in (False, True) * 8))
-        found = await settled(address, requests - 20)
+        found = await settled_outcomes(address, requests - 20)
     assert said == {(200, True, False)}
     assert found.keys() <= {"dropped", "failed", "tie"}
     assert found["dropped"] > requests / 2
@@ -211,13 +211,13 @@ async def test_nothing_of_a_judge_that_hangs_fails_rambles_or_lies_reaches_a_cli
 async def test_it_costs_no_key_anything_and_stops_at_its_own_budget(fakes: FakeProviders, tmp_path: Path) -> None:
     """A comparison takes $0.0035, so that a second one can't be ended."""
     answers(fakes, **COSTLY)
-    async with serving_to(fakes, len, written(tmp_path, ALL.replace("cost_usd: 5", "cost_usd: 0.006"))) as (
+    async with serving_to(fakes, len, write_config(tmp_path, ALL.replace("cost_usd: 5", "cost_usd: 0.006"))) as (
         state,
         address,
     ):
         for number in (1, 2, 3):
-            await asked(address, "/v1/chat/completions", QUESTION)
-            found = await settled(address, number)
+            await ask_server(address, "/v1/chat/completions", QUESTION)
+            found = await settled_outcomes(address, number)
         costs = state.metrics.counters["cost_usd_total"]["pair",]
     assert found == {"tie": 1, "unpaid": 2}
     assert costs < 0.001
@@ -226,12 +226,12 @@ async def test_it_costs_no_key_anything_and_stops_at_its_own_budget(fakes: FakeP
 
 async def test_a_budget_goes_on_where_another_process_left_it(fakes: FakeProviders, tmp_path: Path) -> None:
     answers(fakes, **COSTLY)
-    file = written(tmp_path, ALL.replace("cost_usd: 5", "cost_usd: 0.006"))
+    file = write_config(tmp_path, ALL.replace("cost_usd: 5", "cost_usd: 0.006"))
     found = []
     for _ in range(2):
         async with serving(fakes, file) as address:
-            await asked(address, "/v1/chat/completions", QUESTION)
-            found.append(await settled(address, 1))
+            await ask_server(address, "/v1/chat/completions", QUESTION)
+            found.append(await settled_outcomes(address, 1))
     assert found == [{"tie": 1}, {"unpaid": 1}]
 
 
@@ -239,10 +239,10 @@ async def test_a_share_of_the_requests_is_drawn(fakes: FakeProviders, tmp_path: 
     answers(fakes)
     lots = Random(7)
     expected = sum(lots.random() < 0.25 for _ in range(40))
-    async with serving(fakes, written(tmp_path, ALL.replace("share: 1", "share: 0.25, seed: 7"))) as address:
+    async with serving(fakes, write_config(tmp_path, ALL.replace("share: 1", "share: 0.25, seed: 7"))) as address:
         for _ in range(40):
-            await asked(address, "/v1/chat/completions", QUESTION)
-        await settled(address, expected)
+            await ask_server(address, "/v1/chat/completions", QUESTION)
+        await settled_outcomes(address, expected)
     assert counts(tmp_path)["requests"] == 40
     assert counts(tmp_path)["loss"] == expected
 
@@ -250,19 +250,19 @@ async def test_a_share_of_the_requests_is_drawn(fakes: FakeProviders, tmp_path: 
 async def test_what_is_kept_holds_no_secret(fakes: FakeProviders, tmp_path: Path) -> None:
     answers(fakes)
     question = {**QUESTION, "messages": [{"role": "user", "content": "Is my key sk-abcdefgh12345678 good?"}]}
-    async with serving(fakes, written(tmp_path)) as address:
-        await asked(address, "/v1/chat/completions", question)
-        await settled(address, 1)
+    async with serving(fakes, write_config(tmp_path)) as address:
+        await ask_server(address, "/v1/chat/completions", question)
+        await settled_outcomes(address, 1)
     assert trials(tmp_path)[0].prompt == "Is my key *** good?"
 
 
 async def test_helper_and_judge_are_shown_no_more_than_a_helper_may_see(fakes: FakeProviders, tmp_path: Path) -> None:
     answers(fakes)
     talk = [{"role": "user", "content": "I am Ada."}, {"role": "assistant", "content": "Hello Ada."}]
-    file = written(tmp_path, f"{ALL}\n      helper_sees: prompt")
+    file = write_config(tmp_path, f"{ALL}\n      helper_sees: prompt")
     async with serving(fakes, file) as address:
-        await asked(address, "/v1/chat/completions", {**QUESTION, "messages": [*talk, *QUESTION["messages"]]})
-        await settled(address, 1)
+        await ask_server(address, "/v1/chat/completions", {**QUESTION, "messages": [*talk, *QUESTION["messages"]]})
+        await settled_outcomes(address, 1)
     bodies = {question.body["model"]: text_in(question.body) for question in fakes.openai.questions}
     assert bodies.keys() == {"small", "large", "judge"}
     assert {name: "Ada" in text for name, text in bodies.items()} == {"small": True, "large": False, "judge": False}
@@ -271,25 +271,25 @@ async def test_helper_and_judge_are_shown_no_more_than_a_helper_may_see(fakes: F
 async def test_a_shadow_that_fails_keeps_nobody_from_getting_help(fakes: FakeProviders, tmp_path: Path) -> None:
     """Its calls have circuits of their own, so that a helper that it asks in vain is asked for clients all the same."""
     answers(fakes, large=fault(500))
-    async with serving(fakes, written(tmp_path)) as address:
+    async with serving(fakes, write_config(tmp_path)) as address:
         for number in range(1, 9):
-            assert await answered(address) == GOOD
-            assert await settled(address, number) == {"failed": number}
+            assert await answer_text(address) == GOOD
+            assert await settled_outcomes(address, number) == {"failed": number}
         answers(fakes, small=POOR)
-        assert await answered(address) == BETTER
+        assert await answer_text(address) == BETTER
 
 
 async def test_a_full_store_is_counted_and_reaches_nobody(fakes: FakeProviders, tmp_path: Path) -> None:
     answers(fakes)
-    async with serving_to(fakes, len, written(tmp_path)) as (state, address):
+    async with serving_to(fakes, len, write_config(tmp_path)) as (state, address):
         assert state.evidence
         state.evidence.close()
         state.evidence = EvidenceStore(tmp_path / "state", most_bytes=4096)
         for shadow in state.current.shadows.values():
             shadow.store = state.evidence
         long = {**QUESTION, "messages": [{"role": "user", "content": "How tall is it? " * 500}]}
-        status, _ = await asked(address, "/v1/chat/completions", long)
-        found = await settled(address, 1)
+        status, _ = await ask_server(address, "/v1/chat/completions", long)
+        found = await settled_outcomes(address, 1)
     assert status == 200
     assert found.keys() == {"unkept"}
 
@@ -299,8 +299,8 @@ async def test_the_server_tells_those_who_have_a_key_what_its_pairs_have_shown(
 ) -> None:
     answers(fakes)
     key = {"x-api-key": "key-of-team"}
-    async with serving(fakes, written(tmp_path), AI_BATTLE_SERVE_KEYS="key-of-team") as address:
-        await asked(address, "/v1/chat/completions", QUESTION, key)
+    async with serving(fakes, write_config(tmp_path), AI_BATTLE_SERVE_KEYS="key-of-team") as address:
+        await ask_server(address, "/v1/chat/completions", QUESTION, key)
         async with aiohttp.ClientSession(address) as session:
             async with session.get("/pairs") as refused:
                 assert refused.status == 401
@@ -344,20 +344,20 @@ async def test_a_pair_that_loses_too_much_gets_help_always_until_it_is_told_anew
     app = web.Application()
     app.router.add_post("/hook", hear)
     async with TestServer(app) as listener:
-        file = written(tmp_path, WATCHED % listener.make_url("/hook"))
+        file = write_config(tmp_path, WATCHED % listener.make_url("/hook"))
         async with serving_to(fakes, lines.append, file) as (_, address):
             said: list[str] = []
             async with asyncio.timeout(20):
                 while BETTER not in said:
-                    said.append(await answered(address))
-                    await settled(address, len(said))
+                    said.append(await answer_text(address))
+                    await settled_outcomes(address, len(said))
             await until(lambda: bool(told))
         assert 2 <= said.count(GOOD) <= 6
         async with serving_to(fakes, lines.append, file) as (_, address):
-            assert await answered(address) == BETTER
+            assert await answer_text(address) == BETTER
         assert len(told) == 1
-        async with serving(fakes, written(tmp_path, WATCHED % "", threshold=0.6)) as address:
-            assert await answered(address) == GOOD
+        async with serving(fakes, write_config(tmp_path, WATCHED % "", threshold=0.6)) as address:
+            assert await answer_text(address) == GOOD
 
     assert told[0].keys() == {"event", "route", "reason"}
     assert "answers were worse than the helper's would have been, and at most 10.0% of them may be" in told[0]["reason"]
@@ -365,9 +365,9 @@ async def test_a_pair_that_loses_too_much_gets_help_always_until_it_is_told_anew
     assert len(warnings) == 2
 
 
-async def answered(address: str, prompt: str = "How tall is the tower?") -> str:
+async def answer_text(address: str, prompt: str = "How tall is the tower?") -> str:
     question = {**QUESTION, "messages": [{"role": "user", "content": prompt}]}
-    _, answer = await asked(address, "/v1/chat/completions", question)
+    _, answer = await ask_server(address, "/v1/chat/completions", question)
     return str(answer["choices"][0]["message"]["content"])
 
 
@@ -376,16 +376,16 @@ async def test_a_webhook_that_nobody_answers_is_told_in_the_log_without_its_addr
 ) -> None:
     answers(fakes)
     lines: list[bytes] = []
-    file = written(tmp_path, WATCHED % "http://127.0.0.1:9/secret")
+    file = write_config(tmp_path, WATCHED % "http://127.0.0.1:9/secret")
     async with serving_to(fakes, lines.append, file) as (_, address):
         for number in range(1, 8):
-            await answered(address)
-            await settled(address, number)
+            await answer_text(address)
+            await settled_outcomes(address, number)
         await until(lambda: any(b"was not told of the alarm" in line for line in lines))
     assert not any(b"secret" in line for line in lines)
 
 
-def calibrated(folder: Path) -> str:
+def write_calibration(folder: Path) -> str:
     """A calibration with a promise, made of what a shadow has found: a few poor answers were lost."""
     with closing(EvidenceStore(folder / "state")) as store:
         for number in range(80):
@@ -404,17 +404,17 @@ async def test_a_promise_that_the_shadow_bore_out_is_watched_by_it_and_the_last_
     """An answer of the sort that was not lost goes on without help; a restart changes nothing of that."""
     surer = f"{GOOD} 73"
     answers(fakes, small=lambda body: surer if "73 towers?" in text_in(body) else GOOD)
-    promise = f"calibration: {calibrated(tmp_path)}\n      promise: {{loss: 0.1}}\n      shadow: "
-    file = written(tmp_path, ALL)
+    promise = f"calibration: {write_calibration(tmp_path)}\n      promise: {{loss: 0.1}}\n      shadow: "
+    file = write_config(tmp_path, ALL)
     (tmp_path / "promised.yaml").write_text(Path(file).read_text().replace("shadow: ", promise))  # noqa: ASYNC240
     async with serving(fakes, str(tmp_path / "promised.yaml")) as address:
         said: list[str] = []
         async with asyncio.timeout(20):
             while BETTER not in said:
-                said.append(await answered(address))
-                await settled(address, len(said))
-        assert await answered(address, "73 towers?") == surer
-        await settled(address, len(said) + 1)
+                said.append(await answer_text(address))
+                await settled_outcomes(address, len(said))
+        assert await answer_text(address, "73 towers?") == surer
+        await settled_outcomes(address, len(said) + 1)
         async with aiohttp.ClientSession(address) as session, session.get("/pairs") as page:
             text = await page.text()
     assert said.count(GOOD) <= 6
@@ -423,7 +423,7 @@ async def test_a_promise_that_the_shadow_bore_out_is_watched_by_it_and_the_last_
     assert "at most 10.0% of them may be. The last safe cut holds from now on, until it is calibrated anew" in text
     lines: list[bytes] = []
     async with serving_to(fakes, lines.append, str(tmp_path / "promised.yaml")) as (_, address):
-        assert [await answered(address), await answered(address, "73 towers?")] == [BETTER, surer]
+        assert [await answer_text(address), await answer_text(address, "73 towers?")] == [BETTER, surer]
     assert sum(b"The last safe cut holds" in line for line in lines) == 1
 
 
@@ -432,16 +432,16 @@ async def test_a_fallback_that_loses_too_much_as_well_gives_way_to_a_stricter_on
 ) -> None:
     """Answers of each sort are lost from some day on, so in the end each gets help."""
     answers(fakes, small=lambda body: f"{GOOD} 73" if "73 towers?" in text_in(body) else GOOD)
-    promise = f"calibration: {calibrated(tmp_path)}\n      promise: {{loss: 0.1}}\n      shadow: "
+    promise = f"calibration: {write_calibration(tmp_path)}\n      promise: {{loss: 0.1}}\n      shadow: "
     path = tmp_path / "promised.yaml"
-    path.write_text(Path(written(tmp_path, ALL)).read_text().replace("shadow: ", promise))  # noqa: ASYNC240
+    path.write_text(Path(write_config(tmp_path, ALL)).read_text().replace("shadow: ", promise))  # noqa: ASYNC240
     said: list[str] = []
     lines: list[bytes] = []
     async with serving_to(fakes, lines.append, str(path)) as (_, address), asyncio.timeout(30):
         while said[-2:] != [BETTER, BETTER]:
             for prompt in ("How tall is the tower?", "73 towers?"):
-                said.append(await answered(address, prompt))
-                await settled(address, len(said))
+                said.append(await answer_text(address, prompt))
+                await settled_outcomes(address, len(said))
     alarms = [line for line in lines if b"answers were worse than the helper's would have been" in line]
     assert len(alarms) == len({*alarms}) >= 2
 
@@ -452,7 +452,7 @@ BATCH = 10
 
 
 def automatic(folder: Path) -> str:
-    path = Path(written(folder))
+    path = Path(write_config(folder))
     path.write_text(path.read_text().replace("shadow: ", AUTOMATIC))
     return str(path)
 
@@ -476,10 +476,10 @@ def mixed_answers(fakes: FakeProviders) -> None:
 
 async def ask_towers(address: str, numbers: Iterable[int]) -> list[str]:
     said = []
-    before = sum((await settled(address, 0)).values())
+    before = sum((await settled_outcomes(address, 0)).values())
     for number in numbers:
-        said.append(await answered(address, f"{number} towers?"))
-        await settled(address, int(before) + len(said))
+        said.append(await answer_text(address, f"{number} towers?"))
+        await settled_outcomes(address, int(before) + len(said))
     return said
 
 
@@ -549,19 +549,19 @@ def test_nothing_can_be_undone_where_no_pair_has_calibrated_itself(
 async def test_a_pair_that_can_not_calibrate_itself_is_an_error_beside_its_line(
     fakes: FakeProviders, tmp_path: Path, written_as: str, said: str
 ) -> None:
-    path = Path(written(tmp_path))
+    path = Path(write_config(tmp_path))
     path.write_text(path.read_text().replace("shadow: ", written_as))  # noqa: ASYNC240
     with pytest.raises(ConfigError) as error:
-        planned(fakes, str(path))
+        server_config(fakes, str(path))
     assert said in str(error.value)
 
 
 async def test_a_strategy_that_leaves_the_writing_to_the_small_model_is_not_watched(
     fakes: FakeProviders, tmp_path: Path
 ) -> None:
-    file = written(tmp_path, WATCHED % "", strategy="rescue")
+    file = write_config(tmp_path, WATCHED % "", strategy="rescue")
     with pytest.raises(ConfigError, match=r"shadow.watch: rescue can't be told to answer with the helper's words"):
-        planned(fakes, file)
+        server_config(fakes, file)
 
 
 WRONG = {
@@ -584,6 +584,6 @@ async def test_a_shadow_that_can_not_be_is_an_error_beside_its_line(
     fakes: FakeProviders, tmp_path: Path, shadow: str
 ) -> None:
     with pytest.raises(ConfigError) as error:
-        planned(fakes, written(tmp_path, shadow))
+        server_config(fakes, write_config(tmp_path, shadow))
     print(error.value)
     assert WRONG[shadow] in str(error.value)

@@ -17,11 +17,11 @@ LOOK = ToolSpec("look", "Looks.", {"type": "object", "properties": {"at": {"type
 MARK = "skip_thought_signature_validator"
 
 
-def signed(signature: str, id_: str = "", **arguments: Any) -> ToolCall:
+def signed_call(signature: str, id_: str = "", **arguments: Any) -> ToolCall:
     return ToolCall("look", arguments, id_, extra={"gemini": {"thoughtSignature": signature}})
 
 
-def sent_back(fakes: FakeProviders) -> list[str | None]:
+def signatures_sent(fakes: FakeProviders) -> list[str | None]:
     """The signature of each call in the latest request."""
     parts = [part for turn in fakes.gemini.questions[-1].body["contents"] for part in turn["parts"]]
     return [part.get("thoughtSignature") for part in parts if "functionCall" in part]
@@ -32,8 +32,8 @@ async def test_a_signature_goes_back_with_its_call_whatever_api_the_client_speak
     fakes: FakeProviders, way: Way
 ) -> None:
     fakes.gemini.says(
-        reply(calls=[signed("c2lnMQ==", at="a"), ToolCall("look", {"at": "b"})]),
-        reply(calls=[signed("c2lnMg==", at="c")]),
+        reply(calls=[signed_call("c2lnMQ==", at="a"), ToolCall("look", {"at": "b"})]),
+        reply(calls=[signed_call("c2lnMg==", at="c")]),
         "I have seen it all.",
     )
     async with serving(fakes, BIG_MODEL="gemini/gemini-3-flash-preview") as address, speaking(address) as client:
@@ -44,7 +44,7 @@ async def test_a_signature_goes_back_with_its_call_whatever_api_the_client_speak
         last = await way.ask(client, Asked(turns, [LOOK]))
 
     assert last.text == "I have seen it all."
-    assert sent_back(fakes) == ["c2lnMQ==", None, "c2lnMg=="]
+    assert signatures_sent(fakes) == ["c2lnMQ==", None, "c2lnMg=="]
 
 
 async def test_what_is_not_known_any_more_goes_back_with_the_mark_for_calls_of_others(fakes: FakeProviders) -> None:
@@ -54,14 +54,14 @@ async def test_what_is_not_known_any_more_goes_back_with_the_mark_for_calls_of_o
     async with serving(fakes, BIG_MODEL="gemini/gemini-3-flash-preview") as address, speaking(address) as client:
         await way.ask(client, Asked(turns, [LOOK]))
 
-    assert sent_back(fakes) == [MARK]
+    assert signatures_sent(fakes) == [MARK]
 
 
 def test_only_the_latest_are_kept_and_none_beyond_measure() -> None:
     signatures = SignatureCache(size=2)
     for number in range(4):
-        signatures.store(ModelResponse(Message("assistant", (signed(f"s{number}", f"c{number}"),))))
-    signatures.store(ModelResponse(Message("assistant", (signed("s" * LONGEST_SIGNATURE, "long"),))))
+        signatures.store(ModelResponse(Message("assistant", (signed_call(f"s{number}", f"c{number}"),))))
+    signatures.store(ModelResponse(Message("assistant", (signed_call("s" * LONGEST_SIGNATURE, "long"),))))
     asks = ModelRequest(tuple(Message("assistant", (ToolCall("look", {}, id_),)) for id_ in ("c0", "c2", "c3", "long")))
     known = [message.tool_calls[0].extra for message in signatures.restore(asks).messages]
 

@@ -11,7 +11,7 @@ from openai import AsyncOpenAI
 from ai_battle.testing import FakeProviders, call, reply
 
 from .conftest import Upstream
-from .protocol.sent import sent
+from .protocol.sent import read_sent
 from .protocol.speaking import Speaker, response_of, speaking
 from .serving import serving
 
@@ -20,16 +20,16 @@ KEYS = {"AI_BATTLE_SERVE_KEYS": "key-one,key-two"}
 
 
 def turns(upstream: Upstream) -> list[tuple[str, Any]]:
-    """Who says what in the last request upstream."""
+    """Returns who says what in the last request upstream."""
     return [
         ("tool" if kind == "result" else role, value)
-        for role, parts in sent(upstream.name, upstream.fake.questions[-1].body).turns
+        for role, parts in read_sent(upstream.name, upstream.fake.questions[-1].body).turns
         for kind, value in parts
         if kind != "thinking"
     ]
 
 
-async def answered(client: Speaker, body: dict[str, Any], *, stream: bool) -> dict[str, Any]:
+async def response_to(client: Speaker, body: dict[str, Any], *, stream: bool) -> dict[str, Any]:
     if stream:
         return response_of(await client.stream("responses", body))
     whole: dict[str, Any] = (await client.post("responses", body)).body
@@ -40,13 +40,13 @@ async def answered(client: Speaker, body: dict[str, Any], *, stream: bool) -> di
 async def test_a_request_goes_on_from_an_earlier_answer(fakes: FakeProviders, upstream: Upstream, stream: bool) -> None:
     upstream.fake.says("Blue.", "Because of the sky.", "Still.")
     async with serving(fakes, BIG_MODEL=upstream.model("large")) as address, speaking(address) as client:
-        first = await answered(client, {"input": "Which colour?", "instructions": "Be short."}, stream=stream)
-        second = await answered(client, {"input": "Why?", "previous_response_id": first["id"]}, stream=stream)
-        third = await answered(client, {"input": "Sure?", "previous_response_id": second["id"]}, stream=stream)
+        first = await response_to(client, {"input": "Which colour?", "instructions": "Be short."}, stream=stream)
+        second = await response_to(client, {"input": "Why?", "previous_response_id": first["id"]}, stream=stream)
+        third = await response_to(client, {"input": "Sure?", "previous_response_id": second["id"]}, stream=stream)
 
     expected = ["Which colour?", "Blue.", "Why?", "Because of the sky.", "Sure?"]
     assert turns(upstream) == list(zip(["user", "assistant"] * 2 + ["user"], expected, strict=True))
-    assert not sent(upstream.name, upstream.fake.questions[1].body).system
+    assert not read_sent(upstream.name, upstream.fake.questions[1].body).system
     assert [each["previous_response_id"] for each in (first, second, third)] == [None, first["id"], second["id"]]
     assert first["store"] is True
 
@@ -59,14 +59,14 @@ async def test_items_are_put_where_they_are_referred_to(
     """A widespread SDK does so by default: thoughts, words and calls of the assistant are sent as ids alone."""
     upstream.fake.says(reply("I add.", thinking="One and two.", calls=[call("add", a=3)]), "Three.")
     async with serving(fakes, BIG_MODEL=upstream.model("large")) as address, speaking(address) as client:
-        first = await answered(client, {"input": "1 + 2?", "tools": [TOOL]}, stream=stream)
+        first = await response_to(client, {"input": "1 + 2?", "tools": [TOOL]}, stream=stream)
         kind = {"type": "item_reference"} if typed else {}
         items = [
             {"role": "user", "content": "1 + 2?"},
             *({**kind, "id": item["id"]} for item in first["output"]),
             {"type": "function_call_output", "call_id": first["output"][-1]["call_id"], "output": "3"},
         ]
-        second = await answered(client, {"input": items, "tools": [TOOL]}, stream=stream)
+        second = await response_to(client, {"input": items, "tools": [TOOL]}, stream=stream)
 
     assert [item["type"] for item in first["output"]] == ["reasoning", "message", "function_call"]
     assert ("assistant", "I add.") in turns(upstream)
@@ -78,9 +78,11 @@ async def test_items_are_put_where_they_are_referred_to(
 async def test_a_result_alone_goes_on_from_a_call(fakes: FakeProviders, upstream: Upstream) -> None:
     upstream.fake.says(reply(calls=[call("add", a=3)]), "Three.")
     async with serving(fakes, BIG_MODEL=upstream.model("large")) as address, speaking(address) as client:
-        first = await answered(client, {"input": "1 + 2?", "tools": [TOOL]}, stream=False)
+        first = await response_to(client, {"input": "1 + 2?", "tools": [TOOL]}, stream=False)
         result = {"type": "function_call_output", "call_id": first["output"][0]["call_id"], "output": "3"}
-        await answered(client, {"input": [result], "previous_response_id": first["id"], "tools": [TOOL]}, stream=False)
+        await response_to(
+            client, {"input": [result], "previous_response_id": first["id"], "tools": [TOOL]}, stream=False
+        )
 
     assert turns(upstream) == [("user", "1 + 2?"), ("assistant", ("add", {"a": 3})), ("tool", "3")]
 
@@ -114,10 +116,10 @@ async def test_what_is_not_to_be_stored_is_not(fakes: FakeProviders, upstream: U
     file.write_text(f"server: {{routes: {{claude-opus-4: {upstream.name}/large}}, limits: {{stored_mb: 0}}}}")
     said = []
     async with serving(fakes, BIG_MODEL=upstream.model("large")) as address, speaking(address) as client:
-        said.append(await answered(client, {"input": "Hm?", "store": False}, stream=False))
+        said.append(await response_to(client, {"input": "Hm?", "store": False}, stream=False))
         refused = await client.post("responses", {"input": "Hm?", "previous_response_id": said[0]["id"]})
     async with serving(fakes, str(file)) as address, speaking(address) as client:
-        said.append(await answered(client, {"input": "Hm?"}, stream=False))
+        said.append(await response_to(client, {"input": "Hm?"}, stream=False))
         refused_too = await client.post("responses", {"input": "Hm?", "previous_response_id": said[1]["id"]})
 
     assert [each["store"] for each in said] == [False, False]
@@ -143,11 +145,11 @@ async def test_the_oldest_answers_are_forgotten_and_those_that_are_used_are_not(
     file = tmp_path / "server.yaml"
     file.write_text(f"server: {{routes: {{claude-opus-4: {upstream.name}/large}}, limits: {{stored_mb: 0.01}}}}")
     async with serving(fakes, str(file)) as address, speaking(address) as client:
-        first, second = [await answered(client, {"input": "x" * 3000}, stream=False) for _ in range(2)]
+        first, second = [await response_to(client, {"input": "x" * 3000}, stream=False) for _ in range(2)]
         for _ in range(5):
             reference = [{"type": "item_reference", "id": first["output"][0]["id"]}, {"role": "user", "content": "?"}]
             assert (await client.post("responses", {"input": reference, "store": False})).status == 200
-            await answered(client, {"input": "x" * 3000}, stream=False)
+            await response_to(client, {"input": "x" * 3000}, stream=False)
         gone = await client.post("responses", {"input": "?", "previous_response_id": second["id"]})
         kept = await client.post("responses", {"input": "?", "previous_response_id": first["id"]})
 

@@ -39,7 +39,7 @@ CALLS = {
 UPSTREAMS = ("openai", "anthropic")
 
 
-def served(folder: Path, route: str, upstream: str) -> str:
+def write_config(folder: Path, route: str, upstream: str) -> str:
     file = folder / "server.yaml"
     models = ROUTES[route].replace("openai/", f"{upstream}/")
     file.write_text(f"server: {{routes: {{claude-opus-4: {models}}}}}")
@@ -50,15 +50,15 @@ def says(fakes: FakeProviders, upstream: str, answer: Any) -> list[str]:
     """The names of the models that are called, as they are."""
     called: list[str] = []
 
-    def answered(body: dict[str, Any]) -> Any:
+    def plan_or_answer(body: dict[str, Any]) -> Any:
         called.append(body["model"])
         return "GUIDANCE:\nRead the file, then answer." if body["model"] == "planner" else answer
 
-    getattr(fakes, upstream).always(answered)
+    getattr(fakes, upstream).always(plan_or_answer)
     return called
 
 
-async def told(address: str, request: dict[str, Any]) -> str:
+async def raw_answer(address: str, request: dict[str, Any]) -> str:
     async with (
         speaking(address) as client,
         client.session.post(address + request["path"], json=request["body"], headers=request["headers"]) as answer,
@@ -75,8 +75,8 @@ async def test_a_right_final_answer_costs_one_call(
 ) -> None:
     """A boost route asks its planner before; what carries its plan out is called once, too."""
     called = says(fakes, upstream, ANSWERS.get(client, ANSWER))
-    async with serving(fakes, served(tmp_path, route, upstream)) as address:
-        said = await told(address, TALKS[client][-1])
+    async with serving(fakes, write_config(tmp_path, route, upstream)) as address:
+        said = await raw_answer(address, TALKS[client][-1])
 
     assert "96" in said
     assert "Correction" not in said
@@ -90,8 +90,8 @@ async def test_a_call_of_a_clients_own_tool_goes_out_once(
     fakes: FakeProviders, tmp_path: Path, client: str, route: str, upstream: str
 ) -> None:
     called = says(fakes, upstream, reply(calls=[CALLS[client]]))
-    async with serving(fakes, served(tmp_path, route, upstream)) as address:
-        said = await told(address, TALKS[client][0])
+    async with serving(fakes, write_config(tmp_path, route, upstream)) as address:
+        said = await raw_answer(address, TALKS[client][0])
 
     assert CALLS[client].name in said
     assert called == (["planner", "small"] if route == "boost" else ["small"])

@@ -15,8 +15,8 @@ from ai_battle.core.telemetry import LATEST, NAMES, OLDER, OPT_IN
 from ai_battle.testing import FakeProviders, fault, reply
 from tests.spans import ASKED, attributes, spans
 
-from .serving import asked, serving, until
-from .test_changing import started, write
+from .serving import ask_server, serving, until
+from .test_changing import start_server, write
 from .test_operating import boosting
 
 HELLO: dict[str, Any] = {
@@ -31,7 +31,7 @@ async def test_each_model_call_is_a_span_in_the_trace_of_the_client(
 ) -> None:
     fakes.openai.says(reply("Yes.", usage=Usage(12, 3, cache_read_tokens=4)))
     async with serving(fakes, BIG_MODEL="openai/gpt-4o", **ASKED) as address:
-        await asked(address, "/v1/messages", HELLO, {"traceparent": PARENT})
+        await ask_server(address, "/v1/messages", HELLO, {"traceparent": PARENT})
 
     span, _ = spans.get_finished_spans()
     assert (span.name, span.kind) == ("chat gpt-4o", trace.SpanKind.CLIENT)
@@ -60,7 +60,7 @@ async def test_the_id_that_the_provider_gave_its_answer_is_told(
     for fake in fakes.all:
         fake.always("Yes.")
     async with serving(fakes, BIG_MODEL=model, **ASKED) as address:
-        await asked(address, "/v1/messages", {**HELLO, "stream": stream})
+        await ask_server(address, "/v1/messages", {**HELLO, "stream": stream})
 
     assert attributes(spans.get_finished_spans()[0])["gen_ai.response.id"] == id_
 
@@ -70,7 +70,7 @@ async def test_each_request_is_a_span_that_tells_its_route_and_key_with_its_call
 ) -> None:
     fakes.openai.says("Yes.")
     async with serving(fakes, BIG_MODEL="openai/gpt-4o", **ASKED) as address:
-        await asked(address, "/v1/messages", HELLO)
+        await ask_server(address, "/v1/messages", HELLO)
 
     call, request = spans.get_finished_spans()
     assert (request.name, request.kind) == ("POST /v1/messages", trace.SpanKind.SERVER)
@@ -90,7 +90,7 @@ async def test_the_latest_names_are_those_of_the_conventions(fakes: FakeProvider
     fakes.gemini.says(reply("Yes.", usage=Usage(12, 3, cache_read_tokens=4)))
     wish = {OPT_IN: f"http, {LATEST}"}
     async with serving(fakes, BIG_MODEL="gemini/gemini-2.5-pro", **ASKED, **wish) as address:
-        await asked(address, "/v1/messages", HELLO)
+        await ask_server(address, "/v1/messages", HELLO)
 
     span, _ = spans.get_finished_spans()
     assert attributes(span)["gen_ai.provider.name"] == "gcp.gemini"
@@ -110,7 +110,7 @@ async def test_a_failure_is_told_by_its_kind_and_nothing_that_was_said_is_in_a_s
     fakes.openai.says("Hm, secret-word.", fault(500))
     fakes.ollama.says("It is my secret-word.")
     async with serving(fakes, **boosting(fakes), **ASKED) as address:
-        await asked(address, "/v1/messages", HELLO)
+        await ask_server(address, "/v1/messages", HELLO)
 
     told = {span.name: span for span in spans.get_finished_spans() if not span.status.is_ok}
     assert attributes(told["chat planner"])["error.type"] == "ProviderError"
@@ -122,7 +122,7 @@ async def test_a_failure_is_told_by_its_kind_and_nothing_that_was_said_is_in_a_s
 async def test_without_a_collector_there_are_no_spans(fakes: FakeProviders, spans: InMemorySpanExporter) -> None:
     for disabled in ({}, {**ASKED, "OTEL_SDK_DISABLED": "true"}):
         async with serving(fakes, BIG_MODEL="openai/gpt-4o", **disabled) as address:
-            await asked(address, "/v1/messages", HELLO)
+            await ask_server(address, "/v1/messages", HELLO)
 
     assert not spans.get_finished_spans()
 
@@ -142,8 +142,8 @@ async def test_the_command_sends_its_spans_to_the_collector(fakes: FakeProviders
     write(file, "opus: openai/gpt-4o")
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector, "OTEL_BSP_SCHEDULE_DELAY": "50"}
     try:
-        async with started(fakes, file, **environment) as server:
-            await asked(server.address, "/v1/messages", HELLO)
+        async with start_server(fakes, file, **environment) as server:
+            await ask_server(server.address, "/v1/messages", HELLO)
             await until(lambda: bool(sent))
     finally:
         await runner.cleanup()
@@ -157,11 +157,11 @@ async def test_the_log_stays_json_where_the_collector_is_away_and_says_so_once(
     file = tmp_path / "server.yaml"
     write(file, "opus: openai/gpt-4o")
     often = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_METRIC_EXPORT_INTERVAL": "50", "OTEL_EXPORTER_OTLP_TIMEOUT": "0.2"}
-    async with started(fakes, file, **ASKED, **often) as server:
-        await asked(server.address, "/v1/messages", HELLO)
+    async with start_server(fakes, file, **ASKED, **often) as server:
+        await ask_server(server.address, "/v1/messages", HELLO)
         warning = json.loads(await server.hears("Telemetry is lost"))
         for _ in range(3):
-            await asked(server.address, "/v1/messages", HELLO)
+            await ask_server(server.address, "/v1/messages", HELLO)
             json.loads(await server.hears("time"))
 
     assert warning["level"] == "warning"
@@ -192,7 +192,7 @@ async def test_a_provider_of_ones_own_says_its_name_in_traces(
     (tmp_path / "own_birds" / "parrot.py").write_text(PARROT)
     monkeypatch.syspath_prepend(tmp_path)
     async with serving(fakes, BIG_MODEL="own_birds.parrot/grey", **ASKED) as address:
-        status, _ = await asked(address, "/v1/messages", HELLO)
+        status, _ = await ask_server(address, "/v1/messages", HELLO)
 
     assert status == 200
     (span, _) = spans.get_finished_spans()  # the call of the model, in the request

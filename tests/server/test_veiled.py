@@ -9,7 +9,7 @@ import pytest
 from ai_battle.testing import FakeProviders, reply
 
 from .conftest import Upstream
-from .serving import asked, serving
+from .serving import ask_server, serving
 
 MAIL, ACCOUNT = "maria.lind@example.org", "DE89 3704 0044 0532 0130 00"
 SAID = f"Write to {MAIL}, and send the money to {ACCOUNT}."
@@ -33,7 +33,7 @@ BODIES: dict[str, dict[str, Any]] = {
 
 
 def text_of(path: str, answer: Any) -> str:
-    """What a client reads, of a stream its pieces together."""
+    """Returns what a client reads, of a stream its pieces together."""
     if not isinstance(answer, str):
         return json.dumps(answer)
     events = [json.loads(line[6:]) for line in answer.splitlines() if line.startswith("data: {")]
@@ -55,7 +55,7 @@ async def test_nothing_private_reaches_the_model_of_a_veiled_route_and_its_clien
     file = tmp_path / "server.yaml"
     file.write_text(FILE.format(upstream=upstream.name))
     async with serving(fakes, str(file)) as address:
-        status, answer = await asked(address, path, {"model": route, "stream": stream, **BODIES[path]})
+        status, answer = await ask_server(address, path, {"model": route, "stream": stream, **BODIES[path]})
 
     assert status == 200, answer
     assert f"I wrote to {MAIL}, and paid {ACCOUNT}." in text_of(path, answer)

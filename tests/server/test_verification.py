@@ -12,7 +12,7 @@ from ai_battle.testing import FakeProviders, reply
 from ai_battle.tools.sandbox import NoFence, choose
 from ai_battle.tools.verification import FairSemaphore, shared_places
 
-from .serving import asked, serving_to
+from .serving import ask_server, serving_to
 
 FILE = """
 server:
@@ -46,7 +46,7 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def answered(body: Mapping[str, Any]) -> Any:
+def answer(body: Mapping[str, Any]) -> Any:
     if body["model"] == "large":
         return reply(RIGHT)
     return reply(WRONG if "twice" in str(body["messages"]) else "It prints `7`.")
@@ -54,7 +54,7 @@ def answered(body: Mapping[str, Any]) -> Any:
 
 async def ask(address: str, route: str, key: str, prompt: str) -> str:
     body = {"model": route, "max_tokens": 99, "messages": [{"role": "user", "content": prompt}]}
-    status, answer = await asked(address, "/v1/messages", body, {"x-api-key": key})
+    status, answer = await ask_server(address, "/v1/messages", body, {"x-api-key": key})
     assert status == 200
     return str(answer["content"][0]["text"])
 
@@ -64,7 +64,7 @@ async def test_endless_programs_of_one_key_hold_up_no_other_and_go_on_unverified
 ) -> None:
     """Both routes share the places; of three the greedy key has two, and the third is free for who comes next."""
     places.seconds, places.patience = 9.0, 1.0  # who comes a few seconds late on a busy machine gets none either
-    fakes.openai.always(answered)
+    fakes.openai.always(answer)
     log: list[bytes] = []
     async with serving_to(fakes, log.append, file) as (_, address):
         greedy = [
@@ -92,7 +92,7 @@ async def test_a_free_place_goes_to_the_key_that_has_none(
 ) -> None:
     """Ten programs of a greedy key wait already, and the two of a modest one are run before them."""
     places.seconds, places.patience = 2.0, 60.0
-    fakes.openai.always(answered)
+    fakes.openai.always(answer)
     async with serving_to(fakes, len, file) as (_, address):
         prompts = [ENDLESS.format(number=number + 1) for number in range(8)]
         greedy = [asyncio.create_task(ask(address, "first", "key-of-greedy", prompt)) for prompt in prompts]

@@ -21,8 +21,8 @@ from ai_battle.core.messages import ToolCall
 from ai_battle.testing import FakeProviders, Reply, fault, reply
 from tests.redis import RedisProcess, redis_server
 
-from .serving import asked, until
-from .starting import Running, started
+from .serving import ask_server, until
+from .starting import Running, start_server
 
 FILE = """
 server:
@@ -40,7 +40,7 @@ HELLO: dict[str, Any] = {"model": "large", "max_tokens": 1000, "messages": [{"ro
 async def command(fakes: FakeProviders, folder: Path, *options: str, file: str = FILE) -> AsyncIterator[Running]:
     path = folder / "server.yaml"
     path.write_text(file)
-    async with started(fakes, path, *options) as server:
+    async with start_server(fakes, path, *options) as server:
         yield server
 
 
@@ -74,7 +74,7 @@ async def until_counted(address: str, number: int, status: int = 200) -> None:
 async def test_workers_share_an_address_budgets_and_metrics(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.always(reply("Yes.", usage=Usage(10, 1000)))
     async with command(fakes, tmp_path) as server:
-        answers = await asyncio.gather(*(asked(server.address, "/v1/messages", HELLO, TEAM) for _ in range(60)))
+        answers = await asyncio.gather(*(ask_server(server.address, "/v1/messages", HELLO, TEAM) for _ in range(60)))
         await until_counted(server.address, 50)
         await until_counted(server.address, 10, 429)
         text = await metrics(server.address)
@@ -89,10 +89,10 @@ async def test_workers_share_an_address_budgets_and_metrics(fakes: FakeProviders
 async def test_a_request_goes_on_from_an_answer_of_another_worker(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.always(reply("Yes."))
     async with command(fakes, tmp_path) as server:
-        told = await asked(server.address, "/v1/responses", {"model": "large", "input": "Well?"}, TEAM)
+        told = await ask_server(server.address, "/v1/responses", {"model": "large", "input": "Well?"}, TEAM)
         for _ in range(12):  # each over a connection of its own
             more = {"model": "large", "input": "And?", "previous_response_id": told[1]["id"]}
-            told = await asked(server.address, "/v1/responses", more, TEAM)
+            told = await ask_server(server.address, "/v1/responses", more, TEAM)
             assert told[0] == 200
 
     assert len(fakes.openai.questions[-1].body["messages"]) == 25
@@ -104,7 +104,7 @@ FAILURES = 5
 
 
 async def waits(address: str) -> bool:
-    """Whether the worker that answers leaves the provider alone."""
+    """Tells whether the worker that answers leaves the provider alone."""
     async with aiohttp.ClientSession() as session, session.get(f"{address}/readyz", headers=TEAM) as answer:
         return answer.status == 503
 
@@ -117,7 +117,7 @@ async def test_what_one_worker_learns_of_an_outage_spares_the_others(fakes: Fake
                 async with one.post("/v1/messages", json=HELLO) as answer:
                     assert answer.status == 500
         await until_all(lambda: waits(server.address))
-        statuses = {(await asked(server.address, "/v1/messages", HELLO, TEAM))[0] for _ in range(12)}
+        statuses = {(await ask_server(server.address, "/v1/messages", HELLO, TEAM))[0] for _ in range(12)}
 
     assert statuses == {503}
     assert len(fakes.openai.questions) == FAILURES
@@ -127,7 +127,7 @@ async def test_an_option_that_a_model_refuses_is_left_out_by_all(fakes: FakeProv
     async with command(fakes, tmp_path, file=FREE) as server:
 
         async def leaves_it_out() -> bool:
-            status, _ = await asked(server.address, "/v1/messages", {**HELLO, "temperature": 0.5}, TEAM)
+            status, _ = await ask_server(server.address, "/v1/messages", {**HELLO, "temperature": 0.5}, TEAM)
             assert status == 200
             return "temperature" not in fakes.openai.questions[-1].body
 
@@ -152,7 +152,7 @@ async def test_a_plan_is_made_once_for_all_workers(fakes: FakeProviders, tmp_pat
     fakes.openai.always("SUMMARY:\nNoon.")
     async with command(fakes, tmp_path, file=BOOSTING) as server:
         for _ in range(9):
-            assert (await asked(server.address, "/v1/messages", HELLO))[1]["content"][0]["text"] == "Noon."
+            assert (await ask_server(server.address, "/v1/messages", HELLO))[1]["content"][0]["text"] == "Noon."
 
     assert len(fakes.openai.questions) == 1
 
@@ -164,12 +164,12 @@ async def test_a_call_comes_back_signed_from_whichever_worker(fakes: FakeProvide
     fakes.gemini.always("Three.")
     body = {**HELLO, "model": "signing", "tools": [tool]}
     async with command(fakes, tmp_path, file=BOOSTING) as server:
-        _, called = await asked(server.address, "/v1/messages", body)
+        _, called = await ask_server(server.address, "/v1/messages", body)
         (use,) = [block for block in called["content"] if block["type"] == "tool_use"]
         result = {"type": "tool_result", "tool_use_id": use["id"], "content": "3"}
         talk = [*HELLO["messages"], {"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
         for _ in range(9):
-            await asked(server.address, "/v1/messages", {**body, "messages": talk})
+            await ask_server(server.address, "/v1/messages", {**body, "messages": talk})
 
     assert [signatures_in(question.body) for question in fakes.gemini.questions[1:]] == [["c2lnMQ=="]] * 9
 
@@ -183,12 +183,12 @@ async def test_a_worker_that_is_killed_is_started_again(fakes: FakeProviders, tm
     """What it has counted stays, in the metrics and of the budget."""
     fakes.openai.always(reply("Yes.", usage=Usage(10, 1000)))
     async with command(fakes, tmp_path) as server:
-        await asyncio.gather(*(asked(server.address, "/v1/messages", HELLO, TEAM) for _ in range(20)))
+        await asyncio.gather(*(ask_server(server.address, "/v1/messages", HELLO, TEAM) for _ in range(20)))
         await until_counted(server.address, 20)
         before = server.children
         os.kill(before[1], signal.SIGKILL)
         await until(lambda: len(server.children) == 3 and server.children != before)
-        statuses = [(await asked(server.address, "/v1/messages", HELLO, TEAM))[0] for _ in range(40)]
+        statuses = [(await ask_server(server.address, "/v1/messages", HELLO, TEAM))[0] for _ in range(40)]
         await until_counted(server.address, 50)
 
     assert (statuses.count(200), statuses.count(429)) == (30, 10)
@@ -202,7 +202,7 @@ async def test_workers_take_up_a_change_while_streams_run(fakes: FakeProviders, 
     fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=0.4 if number < 100 else 1.5))
     async with command(fakes, tmp_path, "--workers", "4", file=file) as server:
         streams = [
-            asyncio.create_task(asked(server.address, "/v1/messages", {**HELLO, "stream": True}, TEAM))
+            asyncio.create_task(ask_server(server.address, "/v1/messages", {**HELLO, "stream": True}, TEAM))
             for _ in range(number)
         ]
         await until(lambda: fakes.openai.open_requests == number)
@@ -211,7 +211,7 @@ async def test_workers_take_up_a_change_while_streams_run(fakes: FakeProviders, 
         await until(lambda: server.has_said("Taken up: other"))
 
         async def has_new_route() -> bool:
-            return (await asked(server.address, "/v1/messages", {**HELLO, "model": "other"}, TEAM))[0] == 200
+            return (await ask_server(server.address, "/v1/messages", {**HELLO, "model": "other"}, TEAM))[0] == 200
 
         await until_all(has_new_route)
         (tmp_path / "server.yaml").write_text("server: {routes: 1}")
@@ -228,7 +228,7 @@ async def test_answers_under_way_are_finished_at_the_end(fakes: FakeProviders, t
     fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=0.3))
     async with command(fakes, tmp_path) as server:
         streams = [
-            asyncio.create_task(asked(server.address, "/v1/messages", {**HELLO, "stream": True}, TEAM))
+            asyncio.create_task(ask_server(server.address, "/v1/messages", {**HELLO, "stream": True}, TEAM))
             for _ in range(9)
         ]
         await until(lambda: fakes.openai.open_requests == 9)
@@ -245,7 +245,7 @@ async def test_who_is_told_twice_to_end_waits_for_nobody(fakes: FakeProviders, t
     fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=5))
     async with command(fakes, tmp_path) as server:
         body = {**HELLO, "stream": True}
-        streams = [asyncio.create_task(asked(server.address, "/v1/messages", body, TEAM)) for _ in range(3)]
+        streams = [asyncio.create_task(ask_server(server.address, "/v1/messages", body, TEAM)) for _ in range(3)]
         await until(lambda: fakes.openai.open_requests == 3)
         children = server.children
         server.process.terminate()
@@ -305,7 +305,7 @@ COST = 100 * 10 / 1e6
 
 
 async def drive(address: str, number: int) -> Counter[tuple[str, int]]:
-    """What became of the requests, by key and status; 0: the worker that had it was killed. None takes a minute."""
+    """Counts the requests by key and status, which is 0 where the worker was killed. None takes a minute."""
     counted: Counter[tuple[str, int]] = Counter()
     left = iter(range(number))
 

@@ -15,7 +15,7 @@ PLAIN = (
 )
 
 
-def measured(*turns: str, opening: str = "") -> TurnSignals:
+def measure(*turns: str, opening: str = "") -> TurnSignals:
     """The measures of the last turn, two speaking in turn."""
     fold = ConversationSignals(len(turns))
     fold.open(opening)
@@ -23,20 +23,20 @@ def measured(*turns: str, opening: str = "") -> TurnSignals:
 
 
 def test_the_first_turn_has_nothing_to_be_compared_with() -> None:
-    found = measured(PLAIN)
+    found = measure(PLAIN)
 
     assert (found.words, found.coherence, found.repetition, found.balance, found.phase) == (21, 0, 0, 1, 1)
 
 
 def test_questions_are_a_share_of_sentences_in_every_script() -> None:
-    assert measured("Why? I do not know. How? Nobody said.").questions == 0.5
-    assert measured("为什么？我不知道。").questions == 0.5  # noqa: RUF001
-    assert measured("لماذا؟ لا أعرف.").questions == 0.5
+    assert measure("Why? I do not know. How? Nobody said.").questions == 0.5
+    assert measure("为什么？我不知道。").questions == 0.5  # noqa: RUF001
+    assert measure("لماذا؟ لا أعرف.").questions == 0.5
 
 
 def test_a_hard_text_reads_harder_than_an_easy_one() -> None:
-    easy = measured("The cat sat on the mat. It was wet. The dog ran in. He was wet too.").readability
-    hard = measured(
+    easy = measure("The cat sat on the mat. It was wet. The dog ran in. He was wet too.").readability
+    hard = measure(
         "Notwithstanding jurisdictional considerations, administrative authorities exercising discretionary "
         "competences necessarily anticipate constitutional proportionality requirements."
     ).readability
@@ -46,7 +46,7 @@ def test_a_hard_text_reads_harder_than_an_easy_one() -> None:
 
 
 def test_scripts_without_spaces_have_no_readability() -> None:
-    found = measured("港口六点开门,第一批渔船带来鲱鱼,市场的妇女推着车等候。")
+    found = measure("港口六点开门,第一批渔船带来鲱鱼,市场的妇女推着车等候。")
 
     assert found.readability is None
     assert "readability" not in found.figures()
@@ -54,41 +54,41 @@ def test_scripts_without_spaces_have_no_readability() -> None:
 
 
 def test_one_who_speaks_alone_is_out_of_balance() -> None:
-    assert measured(PLAIN * 9, "Yes.").balance < 0.02 < 0.9 < measured(PLAIN, PLAIN).balance
+    assert measure(PLAIN * 9, "Yes.").balance < 0.02 < 0.9 < measure(PLAIN, PLAIN).balance
 
 
 def test_the_same_words_again_and_again_are_a_poor_vocabulary() -> None:
-    assert measured("yes no " * 40).vocabulary < 0.1 < 0.7 < measured(PLAIN).vocabulary
+    assert measure("yes no " * 40).vocabulary < 0.1 < 0.7 < measure(PLAIN).vocabulary
 
 
 def test_code_and_quotations_are_nothing_that_is_said_again() -> None:
     code = "```python\n" + "total = add(first, second, third)\n" * 9 + "```"
     turns = [f"{code}\n> {PLAIN * 2}\n{said}" for said in ("Fine.", "Ship it then.", "Good.", "Well.", "Done.")]
 
-    assert measured(*turns).repetition == 0
+    assert measure(*turns).repetition == 0
 
 
 def test_who_echoes_the_other_repeats_as_well() -> None:
     other = "Bakers in the old town start at two, so that rye loaves are on the shelves before the first tram leaves."
 
-    assert measured(PLAIN, other).repetition == 0
-    assert measured(PLAIN, other, PLAIN, f"Well: {PLAIN}").repetition == 1
+    assert measure(PLAIN, other).repetition == 0
+    assert measure(PLAIN, other, PLAIN, f"Well: {PLAIN}").repetition == 1
 
 
 def test_few_words_are_not_judged() -> None:
-    assert measured(*["Great point, I completely agree."] * 6).agreement == 0
+    assert measure(*["Great point, I completely agree."] * 6).agreement == 0
 
 
 @pytest.mark.parametrize("text", ["", "   ", "...", "?!", "\x00\ud800", "```\nopen", "🙂🙂🙂", "a" * 100_000, "1 2 3"])
 def test_any_text_is_measured(text: str) -> None:
-    found = measured(text, text, text, opening=text)
+    found = measure(text, text, text, opening=text)
 
     assert all(0 <= value <= 1 for name, value in found.figures().items() if name not in ("words", "readability"))
 
 
 def test_a_turn_of_a_megabyte_is_read_in_part() -> None:
     started = time.process_time()
-    measured("?- " * 350_000, "agree " * 170_000)
+    measure("?- " * 350_000, "agree " * 170_000)
 
     assert time.process_time() - started < 1
 

@@ -230,7 +230,7 @@ def test_hostile_texts_take_time_in_proportion_at_most(piece: str) -> None:
     assert growth(read, 6_000) < IN_PROPORTION
 
 
-def recorded(name: str) -> Iterator[dict[str, Any]]:
+def recorded_rows(name: str) -> Iterator[dict[str, Any]]:
     with gzip.open(CORPUS / name, "rt", encoding="utf-8") as lines:
         yield from map(json.loads, lines)
 
@@ -242,7 +242,7 @@ def recorded(name: str) -> Iterator[dict[str, Any]]:
 )
 def test_recorded_answers_are_the_reference_where_their_graders_say_so(name: str, kind: Kind, least: float) -> None:
     right = answers = 0
-    for row in recorded(f"answers.{name}.jsonl.gz"):
+    for row in recorded_rows(f"answers.{name}.jsonl.gz"):
         reference = final_answer(json.dumps({"answer": row["reference"]}), kind=kind)
         for answer in row["answers"].values():
             written = answer["answer"]
@@ -264,7 +264,7 @@ def test_recorded_answers_are_the_reference_where_their_graders_say_so(name: str
 )
 def test_final_answers_are_found_in_whole_recorded_texts(name: str, kind: Kind, least: float) -> None:
     right = answers = 0
-    for row in recorded(f"{name}.jsonl.gz"):
+    for row in recorded_rows(f"{name}.jsonl.gz"):
         reference = final_answer(json.dumps({"answer": row["reference"]}), kind=kind)
         for side in ("small", "large"):
             if isinstance(text := row[f"{side}_response"], str):

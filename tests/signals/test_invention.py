@@ -75,7 +75,7 @@ def test_three_of_four_lookups_are_found_with_few_false_alarms() -> None:
 
 def test_in_other_words_two_of_three_are_found_with_two_false_alarms_in_a_hundred() -> None:
     """By tools that take anything, such as a search of the web, hardly any."""
-    found = {kind: [bool(_found(row)) for row in TOLD if row["invented"] is kind] for kind in (True, False)}
+    found = {kind: [bool(_finding(row)) for row in TOLD if row["invented"] is kind] for kind in (True, False)}
     assert sum(found[True]) / len(found[True]) >= 0.65
     assert sum(found[False]) / len(found[False]) <= 0.02
 
@@ -89,7 +89,7 @@ def test_of_turns_written_before_the_rule_three_of_five_are_found() -> None:
 
 def test_in_discussions_those_are_found_that_give_figures() -> None:
     """Half of the honest ones here are made to look like claims; nobody's words are listened for."""
-    found = {kind: [bool(_found(row)) for row in TRANSCRIPTS if row["invented"] is kind] for kind in (True, False)}
+    found = {kind: [bool(_finding(row)) for row in TRANSCRIPTS if row["invented"] is kind] for kind in (True, False)}
     assert sum(found[True]) / len(found[True]) >= 0.3
     assert sum(found[False]) / len(found[False]) <= 0.05
 
@@ -197,15 +197,17 @@ def _claim(row: dict[str, Any]) -> str:
     return unsupported_claim(row["answer"], tools, past)
 
 
-def _found(row: dict[str, Any]) -> str:
+def _finding(row: dict[str, Any]) -> str:
     past: list[Message] = []
     for who, *said in row["before"]:
-        past += _call(said[0], said[2]) if who == "call" else [assistant(*said) if who == "self" else _said(who, *said)]
+        past += (
+            _call(said[0], said[2]) if who == "call" else [assistant(*said) if who == "self" else _message(who, *said)]
+        )
     tools = [ToolSpec(name, description, _schema(name)) for name, description in row["tools"].items()]
     return unsupported_claim(row["answer"], tools, past)
 
 
-def _said(who: str, text: str, name: str = "Ben") -> Message:
+def _message(who: str, text: str, name: str = "Ben") -> Message:
     return user(text) if who == "user" else user(text, name)
 
 

@@ -30,7 +30,7 @@ def url_and_body(fake: FakeProvider, stream: bool) -> tuple[str, dict[str, Any]]
 
 
 async def fetch(fake: FakeProvider, name: str, stream: bool, seconds: float = 60) -> tuple[int, bytes, dict[str, str]]:
-    """What comes back when this fault is met."""
+    """Returns what comes back when this fault is met."""
     fake.says(fault(name))
     url, body = url_and_body(fake, stream)
     async with (
@@ -175,11 +175,11 @@ async def test_signs_of_life_come_for_ever(fakes: FakeProviders) -> None:
     fakes.anthropic.says(fault("ping_for_ever", seconds=0.001))
     url, body = url_and_body(fakes.anthropic, stream=True)
     async with aiohttp.ClientSession() as http, http.post(url, json=body) as response:
-        pings = [line async for line in limited(response.content, 40) if line == b"event: ping\n"]
+        pings = [line async for line in first_lines(response.content, 40) if line == b"event: ping\n"]
     assert len(pings) > 5
 
 
-async def limited(lines: aiohttp.StreamReader, count: int) -> Any:
+async def first_lines(lines: aiohttp.StreamReader, count: int) -> Any:
     for _ in range(count):
         yield await lines.readline()
 

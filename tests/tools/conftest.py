@@ -13,8 +13,8 @@ Call = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 
 
 @pytest.fixture
-def called() -> Call:
-    """What a tool answers to a call of it, through the manager."""
+def call_tool() -> Call:
+    """Returns what a tool answers to a call of it, through the manager."""
 
     async def call(tool: Tool, **parameters: Any) -> dict[str, Any]:
         return await ToolManager(ToolRegistry([tool])).handle_tool_request(

@@ -31,11 +31,11 @@ class Served:
 async def serving(answer: Handler) -> AsyncIterator[Served]:
     served = Served(0)
 
-    async def answered(request: web.BaseRequest) -> web.StreamResponse:
+    async def note_and_answer(request: web.BaseRequest) -> web.StreamResponse:
         served.requests.append(request)
         return await answer(request)  # type: ignore[arg-type]
 
-    runner = web.ServerRunner(web.Server(answered), shutdown_timeout=0.1)
+    runner = web.ServerRunner(web.Server(note_and_answer), shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()

@@ -42,7 +42,7 @@ class Asked:
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
 
-async def answered(
+async def ask(
     *script: Any, tools: list[Tool], said: tuple[Approval, ...] = (ASKING,), person: Approver | None = None
 ) -> tuple[ModelResponse, ScriptedClient, list[Event]]:
     model = ScriptedClient(*script)
@@ -55,8 +55,8 @@ def decisions(events: list[Event]) -> list[tuple[str, str, str]]:
     return [(one.call.name, one.decision, one.by) for one in events if isinstance(one, ToolDecided)]
 
 
-def told(model: ScriptedClient, request: int = 1) -> list[str]:
-    """What the tools are said to have returned in that request."""
+def told_results(model: ScriptedClient, request: int = 1) -> list[str]:
+    """Returns what the tools are said to have returned in that request."""
     return [result.text for message in model.requests[request].messages for result in message.tool_results]
 
 
@@ -86,7 +86,7 @@ async def test_what_is_said_of_a_participant_can_only_be_stricter_than_what_is_s
 
 async def test_an_allowed_call_runs_and_the_decision_comes_before_it() -> None:
     tool = Recording()
-    _, _, events = await answered(call("look"), "Done.", tools=[tool], said=(Approval(),))
+    _, _, events = await ask(call("look"), "Done.", tools=[tool], said=(Approval(),))
 
     assert tool.calls == [{"what": "all"}]
     assert decisions(events) == [("look", "allowed", "policy")]
@@ -96,7 +96,7 @@ async def test_an_allowed_call_runs_and_the_decision_comes_before_it() -> None:
 
 async def test_a_person_is_asked_about_what_would_run_with_its_defaults() -> None:
     person = Asked(True)
-    _, _, events = await answered(call("look"), "Done.", tools=[tool := Recording()], person=Approver(person))
+    _, _, events = await ask(call("look"), "Done.", tools=[tool := Recording()], person=Approver(person))
 
     assert person.calls == [("ann", "look", {"what": "all"})]
     assert len(tool.calls) == 1
@@ -105,13 +105,11 @@ async def test_a_person_is_asked_about_what_would_run_with_its_defaults() -> Non
 
 async def test_what_a_person_refuses_does_not_run_and_the_model_is_told_why() -> None:
     person = Asked(Answer(False, reason="not on a Sunday"))
-    response, model, events = await answered(
-        call("look"), "Well.", tools=[tool := Recording()], person=Approver(person)
-    )
+    response, model, events = await ask(call("look"), "Well.", tools=[tool := Recording()], person=Approver(person))
 
     assert tool.calls == []
     assert response.text == "Well."
-    assert "A person refused this call: not on a Sunday." in told(model)[0]
+    assert "A person refused this call: not on a Sunday." in told_results(model)[0]
     assert model.requests[1].messages[-1].tool_results[0].is_error
     assert decisions(events) == [("look", "denied", "person")]
     assert not [event for event in events if isinstance(event, ToolCalled)]
@@ -119,25 +117,25 @@ async def test_what_a_person_refuses_does_not_run_and_the_model_is_told_why() ->
 
 async def test_where_nobody_can_be_asked_the_call_is_denied() -> None:
     for person in (None, Approver(Asked(None))):
-        _, model, events = await answered(call("look"), "Well.", tools=[tool := Recording()], person=person)
+        _, model, events = await ask(call("look"), "Well.", tools=[tool := Recording()], person=person)
         assert tool.calls == []
         assert decisions(events) == [("look", "denied", "no terminal")]
-        assert "nobody is there who could be asked" in told(model)[0]
+        assert "nobody is there who could be asked" in told_results(model)[0]
 
 
 async def test_refusals_are_no_failures_so_the_tool_stays() -> None:
     script = [call("look", what=f"{number}") for number in range(4)]
-    _, model, _ = await answered(*script, "Done.", tools=[Recording()], person=Approver(Asked(False)))
+    _, model, _ = await ask(*script, "Done.", tools=[Recording()], person=Approver(Asked(False)))
     assert [len(request.tools) for request in model.requests] == [1] * 5
 
 
 async def test_nobody_is_asked_twice_about_an_equal_call_in_one_answer() -> None:
     person = Asked(False)
-    _, model, events = await answered(call("look"), call("look"), "Well.", tools=[Recording()], person=Approver(person))
+    _, model, events = await ask(call("look"), call("look"), "Well.", tools=[Recording()], person=Approver(person))
 
     assert len(person.calls) == 1
     assert len(decisions(events)) == 1
-    assert all("A person refused this call" in text for text in told(model, -1))
+    assert all("A person refused this call" in text for text in told_results(model, -1))
     assert all(r.is_error for message in model.requests[-1].messages for r in message.tool_results)
 
 
@@ -145,7 +143,7 @@ async def test_always_holds_for_this_tool_and_no_other() -> None:
     person = Asked(Answer(True, for_good=True), False)
     script = [call("look", what="a"), call("look", what="b"), call("write", what="c"), "Done."]
     tools: list[Tool] = [look := Recording("look"), write := Recording("write", writes=True)]
-    await answered(*script, tools=tools, person=Approver(person))
+    await ask(*script, tools=tools, person=Approver(person))
 
     assert [name for _, name, _ in person.calls] == ["look", "write"]
     assert (len(look.calls), len(write.calls)) == (2, 0)
@@ -154,17 +152,17 @@ async def test_always_holds_for_this_tool_and_no_other() -> None:
 async def test_a_tool_that_was_refused_for_good_is_offered_no_more() -> None:
     person = Approver(Asked(Answer(False, for_good=True)))
     tools: list[Tool] = [Recording("look"), Recording("read")]
-    _, model, _ = await answered(call("look"), "Done.", tools=tools, person=person)
+    _, model, _ = await ask(call("look"), "Done.", tools=tools, person=person)
     assert [spec.name for spec in model.requests[1].tools] == ["read"]
 
-    _, again, events = await answered("Hello.", tools=tools, person=person)
+    _, again, events = await ask("Hello.", tools=tools, person=person)
     assert [spec.name for spec in again.requests[0].tools] == ["read"]
     assert [event.tools for event in events if isinstance(event, ToolsOffered)] == [again.requests[0].tools]
 
 
 async def test_calls_that_come_at_once_are_asked_about_one_after_another() -> None:
     person = Asked(True)
-    await answered(FIVE, "Done.", tools=[tool := Recording()], person=Approver(person))
+    await ask(FIVE, "Done.", tools=[tool := Recording()], person=Approver(person))
 
     assert person.most_at_once == 1
     assert [arguments["what"] for _, _, arguments in person.calls] == ["0", "1", "2", "3", "4"]
@@ -173,7 +171,7 @@ async def test_calls_that_come_at_once_are_asked_about_one_after_another() -> No
 
 async def test_an_answer_for_good_also_holds_for_those_who_wait_for_theirs() -> None:
     person = Asked(Answer(True, for_good=True))
-    _, _, events = await answered(FIVE, "Done.", tools=[Recording()], person=Approver(person))
+    _, _, events = await ask(FIVE, "Done.", tools=[Recording()], person=Approver(person))
 
     assert len(person.calls) == 1
     assert decisions(events) == [("look", "allowed", "person")] * 5
@@ -182,12 +180,12 @@ async def test_an_answer_for_good_also_holds_for_those_who_wait_for_theirs() -> 
 async def test_a_denied_tool_is_not_offered_and_a_call_of_it_is_refused_all_the_same() -> None:
     said = (Approval(deny=("look",)),)
     tools: list[Tool] = [tool := Recording("look"), Recording("read")]
-    _, model, events = await answered(call("look"), "Done.", tools=tools, said=said)
+    _, model, events = await ask(call("look"), "Done.", tools=tools, said=said)
 
     assert [spec.name for spec in model.requests[0].tools] == ["read"]
     assert tool.calls == []
     assert decisions(events) == [("look", "denied", "policy")]
-    assert "look may not be used in this discussion" in told(model)[0]
+    assert "look may not be used in this discussion" in told_results(model)[0]
 
 
 async def test_a_call_of_a_denied_tool_that_stands_in_the_text_is_one_of_a_tool_that_there_is_not() -> None:
@@ -205,21 +203,21 @@ async def test_a_call_of_a_denied_tool_that_stands_in_the_text_is_one_of_a_tool_
 
 
 async def test_where_all_tools_are_denied_the_model_is_asked_without() -> None:
-    _, model, events = await answered("Hello.", tools=[Recording()], said=(Approval(default="deny"),))
+    _, model, events = await ask("Hello.", tools=[Recording()], said=(Approval(default="deny"),))
     assert model.requests[0].tools == ()
     assert not [event for event in events if isinstance(event, LoopStopped)]
 
 
 async def test_a_call_that_could_not_run_bothers_nobody() -> None:
     person = Asked(True)
-    await answered(call("look", what=[1]), call("lok"), "Done.", tools=[Recording()], person=Approver(person))
+    await ask(call("look", what=[1]), call("lok"), "Done.", tools=[Recording()], person=Approver(person))
     assert person.calls == []
 
 
 async def test_what_asks_may_fail_and_then_the_call_is_denied() -> None:
-    async def broken(call: ToolCall, participant: str) -> bool:
+    async def ring_broken_bell(call: ToolCall, participant: str) -> bool:
         raise RuntimeError("the bell is broken")
 
-    _, model, _ = await answered(call("look"), "Well.", tools=[tool := Recording()], person=Approver(broken))
+    _, model, _ = await ask(call("look"), "Well.", tools=[tool := Recording()], person=Approver(ring_broken_bell))
     assert tool.calls == []
-    assert "the bell is broken" in told(model)[0]
+    assert "the bell is broken" in told_results(model)[0]

@@ -31,7 +31,7 @@ _DIGS = "import os; os.symlink('OUTSIDE', 'folder'); os.symlink('OUTSIDE/secret.
 
 
 def _attacks() -> list[list[ToolCall]]:
-    """What each of several participants asks for; a tool that fails three times running would be taken off its list."""
+    """Returns the calls of several participants: a tool that fails three times running would be taken off a list."""
     programs = (("python", _READS), ("python", _TALKS), ("bash", _STAYS), ("javascript", _NODE), ("python", _DIGS))
     paths = ("../secret.txt", "OUTSIDE/secret.txt", "link", "folder/secret.txt", "a/../../secret.txt", "\0/secret.txt")
     queries = (
@@ -52,7 +52,7 @@ def _attacks() -> list[list[ToolCall]]:
     ]
 
 
-def _said(calls: list[ToolCall], calling: str) -> str | Reply:
+def _answer(calls: list[ToolCall], calling: str) -> str | Reply:
     """All of them in one answer, as a model says it that is told of tools in this way."""
     if calling == "native":
         return reply("", calls=calls)
@@ -109,7 +109,7 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
-def _aimed(one: ToolCall, around: World, outside: Path) -> ToolCall:
+def _aim(one: ToolCall, around: World, outside: Path) -> ToolCall:
     aimed = {name: around.put_into(value).replace("OUTSIDE", str(outside)) for name, value in one.arguments.items()}
     return call(one.name, **aimed)
 
@@ -119,8 +119,8 @@ async def test_a_hostile_model_gets_nothing_out_of_its_tools(
     calling: str, fence: str, fakes: FakeProviders, workspace: Path, outside: Path
 ) -> None:
     with world() as around:
-        turns = [[_aimed(one, around, outside) for one in turn] for turn in _attacks()]
-        fakes.openai.says(*(said for turn in turns for said in (_said(turn, calling), "I give up.")))
+        turns = [[_aim(one, around, outside) for one in turn] for turn in _attacks()]
+        fakes.openai.says(*(said for turn in turns for said in (_answer(turn, calling), "I give up.")))
         before = _files(outside)
         source = _discussion(calling, workspace, outside)
         result = await ConversationManager.from_config(source, out=outside / "runs").run_discussion(log := EventLog())

@@ -35,7 +35,7 @@ def of_run(ledger: Ledger | None = None, **limits: float) -> Budget:
     return Budget(SpendingLimits.of(limits), ledger)
 
 
-async def asked(budget: Budget, *script: Any, log: EventLog) -> ScriptedClient:
+async def ask(budget: Budget, *script: Any, log: EventLog) -> ScriptedClient:
     model = ScriptedClient(*script)
     with charge_to(budget):
         await ToolCapableClient(model, [Recording()], QUICK).complete(REQUEST, log)
@@ -44,8 +44,8 @@ async def asked(budget: Budget, *script: Any, log: EventLog) -> ScriptedClient:
 
 async def test_answers_share_the_calls_of_the_run() -> None:
     budget, log = of_run(tool_calls=3), EventLog()
-    await asked(budget, *looks(2), "Two.", log=log)
-    second = await asked(budget, *looks(5), "That was it.", log=log)
+    await ask(budget, *looks(2), "Two.", log=log)
+    second = await ask(budget, *looks(5), "That was it.", log=log)
 
     assert calls(log) == 3
     assert [bool(request.tools) for request in second.requests] == [True, False]
@@ -54,7 +54,7 @@ async def test_answers_share_the_calls_of_the_run() -> None:
 
 async def test_when_nothing_is_left_tools_are_not_offered_and_calls_are_not_run() -> None:
     budget, log = of_run(tool_calls=0), EventLog()
-    model = await asked(budget, *looks(1), "Without.", log=log)
+    model = await ask(budget, *looks(1), "Without.", log=log)
 
     assert calls(log) == 0
     assert not any(request.tools for request in model.requests)
@@ -64,13 +64,13 @@ async def test_when_nothing_is_left_tools_are_not_offered_and_calls_are_not_run(
 async def test_calls_of_one_round_beyond_the_budget_are_refused() -> None:
     log = EventLog()
     together = {"call": [{"tool": "look", "parameters": {"what": f"{n}"}} for n in range(5)]}
-    await asked(of_run(tool_calls=2), together, "Two of five.", log=log)
+    await ask(of_run(tool_calls=2), together, "Two of five.", log=log)
     assert calls(log) == 2
 
 
 async def test_what_an_earlier_process_called_counts() -> None:
     log = EventLog()
-    await asked(of_run(Ledger(tool_calls=4), tool_calls=5), *looks(3), "One.", log=log)
+    await ask(of_run(Ledger(tool_calls=4), tool_calls=5), *looks(3), "One.", log=log)
     assert calls(log) == 1
 
 
@@ -86,7 +86,7 @@ async def test_time_and_dollars_of_the_run_end_the_offering(
     limits: dict[str, float], used: Ledger, reason: str
 ) -> None:
     log = EventLog()
-    model = await asked(of_run(used, **limits), *looks(5), "Without.", log=log)
+    model = await ask(of_run(used, **limits), *looks(5), "Without.", log=log)
 
     assert reason in model.requests[1].messages[-2].tool_results[0].text
     assert calls(log) == 0

@@ -40,7 +40,7 @@ def checking(tool: Tool) -> ToolCheck:
     return ToolCheck("marking", manager_of(tool), RunnerLimits())
 
 
-async def found(returns: Any) -> tuple[dict[str, float], str]:
+async def findings(returns: Any) -> tuple[dict[str, float], str]:
     said = await checking(Marking(returns, "answer"))("Prompt?", "Answer.", EventLog())
     assert said
     return dict(said[0].signals), said[1]
@@ -58,7 +58,7 @@ async def found(returns: Any) -> tuple[dict[str, float], str]:
     ],
 )
 async def test_a_result_says_whether_the_answer_holds(returns: Any, signals: dict[str, float], report: str) -> None:
-    assert await found(returns) == (signals, report)
+    assert await findings(returns) == (signals, report)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ async def test_what_was_found_is_told_in_words(returns: Any, words: str) -> None
 
 
 async def test_of_a_long_report_the_end_is_kept() -> None:
-    _, report = await found({"passed": False, "reason": "x" * 5_000 + "NameError"})
+    _, report = await findings({"passed": False, "reason": "x" * 5_000 + "NameError"})
 
     assert (len(report), report[-9:]) == (2_000, "NameError")
 
@@ -95,7 +95,7 @@ async def test_of_a_long_report_the_end_is_kept() -> None:
 )
 async def test_a_result_that_says_nothing_is_an_error(returns: Any, problem: str) -> None:
     with pytest.raises(ToolError, match=problem):
-        await found(returns)
+        await findings(returns)
 
 
 async def test_it_is_given_what_it_has_parameters_for() -> None:

@@ -57,13 +57,13 @@ class Recording(Tool):
         return {"found": self._answer if self._answer is not None else parameters["what"]}
 
 
-def asked(text: str = "Well?", **details: Any) -> ModelRequest:
+def model_request(text: str = "Well?", **details: Any) -> ModelRequest:
     return ModelRequest((user(text),), **details)
 
 
 async def answer(*script: Any, tools: list[Tool], limits: RunnerLimits = QUICK) -> tuple[ModelResponse, ScriptedClient]:
     model = ScriptedClient(*script)
-    return await ToolCapableClient(model, tools, limits).complete(asked()), model
+    return await ToolCapableClient(model, tools, limits).complete(model_request()), model
 
 
 def results(response: ModelResponse) -> list[str]:
@@ -151,7 +151,7 @@ async def test_growing_arguments_end_with_the_rounds() -> None:
 
 async def test_why_the_loop_was_stopped_is_told() -> None:
     model = ScriptedClient(call("look"), call("look"), "Done.")
-    await ToolCapableClient(model, [Recording()], QUICK).complete(asked(), log := EventLog())
+    await ToolCapableClient(model, [Recording()], QUICK).complete(model_request(), log := EventLog())
     assert LoopStopped("the model asks again for what it was given", in_circles=True) in log.events
 
 
@@ -173,7 +173,7 @@ async def test_without_chaining_tools_are_never_offered_again() -> None:
 async def test_only_the_answer_is_said_aloud() -> None:
     script = ({"say": "Let me look.", "call": call("look")}, "It is there.")
     client = ToolCapableClient(ScriptedClient(*script), [Recording()], QUICK)
-    await client.complete(asked(), log := EventLog())
+    await client.complete(model_request(), log := EventLog())
 
     assert log.text == "It is there."
     assert "Let me look." in "".join(event.text for event in log.events if isinstance(event, DraftDelta))
@@ -284,13 +284,13 @@ async def test_a_call_in_the_last_answer_is_left_out_of_it() -> None:
 async def test_a_required_call_is_required_once() -> None:
     model = ScriptedClient(call("look"), "Done.")
     client = ToolCapableClient(model, [Recording()], QUICK)
-    await client.complete(asked(tool_choice="required"))
+    await client.complete(model_request(tool_choice="required"))
     assert [request.tool_choice for request in model.requests] == ["required", "auto"]
 
 
 async def test_no_tools_are_offered_where_none_may_be_called() -> None:
     model = ScriptedClient("Done.")
-    await ToolCapableClient(model, [Recording()], QUICK).complete(asked(tool_choice="none"))
+    await ToolCapableClient(model, [Recording()], QUICK).complete(model_request(tool_choice="none"))
     assert model.requests[0].tools == ()
 
 
@@ -310,7 +310,7 @@ async def test_the_second_round_waits() -> None:
 
 async def test_an_answer_that_speaks_of_a_result_without_a_call_is_told() -> None:
     model = ScriptedClient("Bed GH-7 has 43 tulips.")
-    question = asked("How many tulips has bed GH-7?")
+    question = model_request("How many tulips has bed GH-7?")
     await ToolCapableClient(model, [Recording()], QUICK).complete(question, log := EventLog())
     assert FabricationSuspected("Bed GH-7 has 43 tulips.") in log.events
 
@@ -321,13 +321,13 @@ async def test_a_result_that_a_model_invents_right_behind_its_call_is_told(
 ) -> None:
     said = '<tool_call>{"name": "look", "arguments": {}}</tool_call>\nThe temperature in Oslo is 12 degrees.'
     client = ToolCapableClient(wrapped(ScriptedClient(said, "It is 3 degrees.")), [Recording()], QUICK)
-    await client.complete(asked(), log := EventLog())
+    await client.complete(model_request(), log := EventLog())
     assert FabricationSuspected("The temperature in Oslo is 12 degrees.") in log.events
 
 
 async def test_an_answer_from_results_is_not_suspected() -> None:
     model = ScriptedClient(call("look"), "I searched the web and found two gardens.")
-    await ToolCapableClient(model, [Recording()], QUICK).complete(asked(), log := EventLog())
+    await ToolCapableClient(model, [Recording()], QUICK).complete(model_request(), log := EventLog())
     assert not any(isinstance(event, FabricationSuspected) for event in log.events)
 
 
@@ -341,7 +341,7 @@ async def test_a_figure_of_another_tool_than_the_one_that_was_called_is_told(
     tools = [Recording("database_query", "14 rows"), Recording("web_search")]
     for limits in (QUICK, RunnerLimits(summarize_threshold=5, backoff_seconds=0)):
         client = ToolCapableClient(wrapped(ScriptedClient(said, sums_up)), tools, limits)
-        await client.complete(asked(), log := EventLog())
+        await client.complete(model_request(), log := EventLog())
         assert [event.claim for event in log.events if isinstance(event, FabricationSuspected)] == [
             "The web has 317 more."
         ]
@@ -355,7 +355,7 @@ async def test_a_call_that_failed_backs_that_it_failed_and_no_result() -> None:
         ("I queried the database, but it returned an error.", False),
     ):
         client = ToolCapableClient(ScriptedClient(call("database_query"), said), tools, QUICK)
-        await client.complete(asked(), log := EventLog())
+        await client.complete(model_request(), log := EventLog())
         assert (FabricationSuspected(said) in log.events) is is_told
 
 

@@ -41,8 +41,8 @@ def reader(shop: Path) -> DatabaseQueryTool:
     return DatabaseQueryTool("shop.sqlite", base=shop.parent, timeout=1, max_rows=3)
 
 
-async def test_a_query_gives_columns_and_rows(reader: DatabaseQueryTool, called: Call) -> None:
-    assert await called(reader, query="SELECT name, size FROM owls ORDER BY id;") == {
+async def test_a_query_gives_columns_and_rows(reader: DatabaseQueryTool, call_tool: Call) -> None:
+    assert await call_tool(reader, query="SELECT name, size FROM owls ORDER BY id;") == {
         "columns": ["name", "size"],
         "rows": [["barn", 35.5], ["tawny", 38.0]],
         "row_count": 2,
@@ -67,8 +67,8 @@ async def test_a_query_gives_columns_and_rows(reader: DatabaseQueryTool, called:
         "SELECT date('now'), random(), hex(randomblob(4)), '100%', 'a;b'",
     ],
 )
-async def test_ordinary_questions_are_answered(reader: DatabaseQueryTool, called: Call, query: str) -> None:
-    output = await called(reader, query=query)
+async def test_ordinary_questions_are_answered(reader: DatabaseQueryTool, call_tool: Call, query: str) -> None:
+    output = await call_tool(reader, query=query)
     assert output.get("row_count"), output
 
 
@@ -126,11 +126,11 @@ WRITES = [
 
 @pytest.mark.parametrize("query", WRITES)
 async def test_nothing_is_written_by_any_road(
-    reader: DatabaseQueryTool, shop: Path, called: Call, query: str, monkeypatch: pytest.MonkeyPatch
+    reader: DatabaseQueryTool, shop: Path, call_tool: Call, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(shop.parent)
     before = {path.name: path.read_bytes() for path in shop.parent.iterdir()}
-    output = await called(reader, query=query)
+    output = await call_tool(reader, query=query)
     assert set(output) == {"error"}, output
     assert "xyzzy" not in str(output)
     assert {path.name: path.read_bytes() for path in shop.parent.iterdir()} == before
@@ -146,8 +146,8 @@ async def test_nothing_is_written_by_any_road(
         "WITH RECURSIVE n(i) AS (SELECT hex(zeroblob(9)) UNION ALL SELECT i FROM n) SELECT 1 FROM n WHERE i LIKE '%a%'",
     ],
 )
-async def test_a_query_without_end_is_ended(reader: DatabaseQueryTool, called: Call, query: str) -> None:
-    assert "was ended after 1 s" in (await called(reader, query=query))["error"]
+async def test_a_query_without_end_is_ended(reader: DatabaseQueryTool, call_tool: Call, query: str) -> None:
+    assert "was ended after 1 s" in (await call_tool(reader, query=query))["error"]
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ async def test_a_query_without_end_is_ended(reader: DatabaseQueryTool, called: C
     ids=lambda query: query[:40],
 )
 async def test_what_asks_for_too_much_or_for_nothing_is_told(
-    reader: DatabaseQueryTool, called: Call, query: str
+    reader: DatabaseQueryTool, call_tool: Call, query: str
 ) -> None:
-    output = await called(reader, query=query)
+    output = await call_tool(reader, query=query)
     assert set(output) == {"error"}, str(output)[:200]
 
 
@@ -192,9 +192,9 @@ def test_printf_reads_as_sqlite_has_it() -> None:
             assert printf(form, *values) == said[0]
 
 
-async def test_of_a_million_rows_a_few_are_given(reader: DatabaseQueryTool, called: Call) -> None:
+async def test_of_a_million_rows_a_few_are_given(reader: DatabaseQueryTool, call_tool: Call) -> None:
     million = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000) SELECT i FROM n"
-    assert await called(reader, query=million) == {
+    assert await call_tool(reader, query=million) == {
         "columns": ["i"],
         "rows": [[1], [2], [3]],
         "row_count": 3,
@@ -202,8 +202,8 @@ async def test_of_a_million_rows_a_few_are_given(reader: DatabaseQueryTool, call
     }
 
 
-async def test_large_values_are_shortened(reader: DatabaseQueryTool, called: Call) -> None:
-    output = await called(reader, query="SELECT zeroblob(100000), hex(zeroblob(5000)), 9e999, NULL")
+async def test_large_values_are_shortened(reader: DatabaseQueryTool, call_tool: Call) -> None:
+    output = await call_tool(reader, query="SELECT zeroblob(100000), hex(zeroblob(5000)), 9e999, NULL")
     blob, words, infinite, nothing = output["rows"][0]
     assert blob.endswith("... (100,000 bytes)")
     assert words.endswith("... (10,000 characters)")
@@ -211,78 +211,78 @@ async def test_large_values_are_shortened(reader: DatabaseQueryTool, called: Cal
 
 
 @pytest.mark.parametrize("kind", ["fts4", "fts5"])
-async def test_tables_for_full_text_are_searched(tmp_path: Path, called: Call, kind: str) -> None:
+async def test_tables_for_full_text_are_searched(tmp_path: Path, call_tool: Call, kind: str) -> None:
     make(
         tmp_path / "text.sqlite", f"CREATE VIRTUAL TABLE notes USING {kind}(line); INSERT INTO notes VALUES ('an owl')"
     )
     tool = DatabaseQueryTool("text.sqlite", base=tmp_path)
-    assert (await called(tool, query="SELECT line FROM notes WHERE notes MATCH 'owl'"))["rows"] == [["an owl"]]
+    assert (await call_tool(tool, query="SELECT line FROM notes WHERE notes MATCH 'owl'"))["rows"] == [["an owl"]]
     for query in ("INSERT INTO notes VALUES ('x')", "INSERT INTO notes(notes) VALUES ('optimize')"):
-        assert "not allowed" in (await called(tool, query=query))["error"]
+        assert "not allowed" in (await call_tool(tool, query=query))["error"]
 
 
-async def test_text_of_another_encoding_is_shown_as_far_as_it_goes(tmp_path: Path, called: Call) -> None:
+async def test_text_of_another_encoding_is_shown_as_far_as_it_goes(tmp_path: Path, call_tool: Call) -> None:
     make(tmp_path / "old.sqlite", "CREATE TABLE t (a); INSERT INTO t VALUES ('fine'), (CAST(x'6772fcdf65' AS TEXT))")
-    output = await called(DatabaseQueryTool("old.sqlite", base=tmp_path), query="SELECT a FROM t")
+    output = await call_tool(DatabaseQueryTool("old.sqlite", base=tmp_path), query="SELECT a FROM t")
     assert output["rows"] == [["fine"], ["gr\ufffd\ufffde"]]
 
 
-async def test_a_view_of_a_hostile_database_runs_nothing(tmp_path: Path, called: Call) -> None:
+async def test_a_view_of_a_hostile_database_runs_nothing(tmp_path: Path, call_tool: Call) -> None:
     make(tmp_path / "trap.sqlite", "CREATE VIEW v AS SELECT load_extension('evil.so') AS x")
-    assert "error" in await called(DatabaseQueryTool(str(tmp_path / "trap.sqlite")), query="SELECT x FROM v")
+    assert "error" in await call_tool(DatabaseQueryTool(str(tmp_path / "trap.sqlite")), query="SELECT x FROM v")
 
 
-async def test_a_damaged_database_is_told(tmp_path: Path, called: Call) -> None:
+async def test_a_damaged_database_is_told(tmp_path: Path, call_tool: Call) -> None:
     (tmp_path / "broken.sqlite").write_bytes(b"nonsense" * 1000)
-    output = await called(DatabaseQueryTool(str(tmp_path / "broken.sqlite")), query="SELECT 1 FROM x")
+    output = await call_tool(DatabaseQueryTool(str(tmp_path / "broken.sqlite")), query="SELECT 1 FROM x")
     assert "not a database" in output["error"]
 
 
-async def test_a_missing_database_is_told_and_not_made(tmp_path: Path, called: Call) -> None:
+async def test_a_missing_database_is_told_and_not_made(tmp_path: Path, call_tool: Call) -> None:
     for writing in (False, True):
         tool = DatabaseQueryTool("none.sqlite", allow_writing=writing, base=tmp_path)
-        assert "There is no database none.sqlite" in (await called(tool, query="SELECT 1"))["error"]
+        assert "There is no database none.sqlite" in (await call_tool(tool, query="SELECT 1"))["error"]
     assert os.listdir(tmp_path) == []
-    assert "name one" in (await called(DatabaseQueryTool(), query="SELECT 1"))["error"]
+    assert "name one" in (await call_tool(DatabaseQueryTool(), query="SELECT 1"))["error"]
 
 
 async def test_a_database_that_becomes_a_link_to_another_is_not_opened(
-    reader: DatabaseQueryTool, shop: Path, called: Call
+    reader: DatabaseQueryTool, shop: Path, call_tool: Call
 ) -> None:
     os.unlink(shop)
     os.symlink("other.sqlite", shop)
-    assert "behind a link" in (await called(reader, query="SELECT * FROM secrets"))["error"]
+    assert "behind a link" in (await call_tool(reader, query="SELECT * FROM secrets"))["error"]
 
 
-async def test_a_name_that_looks_like_options_is_a_name(tmp_path: Path, called: Call) -> None:
+async def test_a_name_that_looks_like_options_is_a_name(tmp_path: Path, call_tool: Call) -> None:
     make(tmp_path / "shop.sqlite?mode=rw&x=#1%20.db")
     tool = DatabaseQueryTool("shop.sqlite?mode=rw&x=#1%20.db", base=tmp_path)
-    assert (await called(tool, query="SELECT count(*) FROM owls"))["rows"] == [[2]]
-    assert "error" in await called(tool, query="DELETE FROM owls")
+    assert (await call_tool(tool, query="SELECT count(*) FROM owls"))["rows"] == [[2]]
+    assert "error" in await call_tool(tool, query="DELETE FROM owls")
 
 
-async def test_writing_is_possible_where_it_is_allowed(shop: Path, called: Call) -> None:
+async def test_writing_is_possible_where_it_is_allowed(shop: Path, call_tool: Call) -> None:
     tool = DatabaseQueryTool(str(shop), allow_writing=True)
     assert tool.writes
-    assert await called(tool, query="INSERT INTO owls VALUES (3, 'snowy', 60)") == {"changed_rows": 1}
-    assert (await called(tool, query="UPDATE owls SET size = 1 RETURNING id"))["row_count"] == 3
-    assert await called(tool, query="CREATE TABLE new (a)") == {"changed_rows": 0}
-    assert (await called(tool, query="SELECT sum(size) FROM owls"))["rows"] == [[3.0]]
+    assert await call_tool(tool, query="INSERT INTO owls VALUES (3, 'snowy', 60)") == {"changed_rows": 1}
+    assert (await call_tool(tool, query="UPDATE owls SET size = 1 RETURNING id"))["row_count"] == 3
+    assert await call_tool(tool, query="CREATE TABLE new (a)") == {"changed_rows": 0}
+    assert (await call_tool(tool, query="SELECT sum(size) FROM owls"))["rows"] == [[3.0]]
 
 
 @pytest.mark.parametrize("query", [one for one in WRITES if one.startswith(("ATTACH", "VACUUM", "PRAGMA", "SELECT"))])
 async def test_writing_is_writing_rows_and_tables_and_nothing_else(
-    shop: Path, called: Call, query: str, monkeypatch: pytest.MonkeyPatch
+    shop: Path, call_tool: Call, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(shop.parent)
-    assert "error" in await called(DatabaseQueryTool(str(shop), allow_writing=True), query=query)
+    assert "error" in await call_tool(DatabaseQueryTool(str(shop), allow_writing=True), query=query)
     assert {path.name for path in shop.parent.iterdir()} == {"shop.sqlite", "other.sqlite"}
 
 
-async def test_a_locked_database_is_told(shop: Path, called: Call) -> None:
+async def test_a_locked_database_is_told(shop: Path, call_tool: Call) -> None:
     with closing(sqlite3.connect(shop)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        assert "locked" in (await called(DatabaseQueryTool(str(shop)), query="SELECT * FROM owls"))["error"]
+        assert "locked" in (await call_tool(DatabaseQueryTool(str(shop)), query="SELECT * FROM owls"))["error"]
 
 
 @pytest.mark.parametrize(
@@ -340,27 +340,29 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @needs_postgres
 @pytest.mark.parametrize("user", ["boss", "guest"])
-async def test_postgresql_answers_questions(postgres: str, called: Call, user: str) -> None:
+async def test_postgresql_answers_questions(postgres: str, call_tool: Call, user: str) -> None:
     tool = DatabaseQueryTool(postgres % user, max_rows=2)
-    assert await called(tool, query="SELECT name, size FROM owls WHERE name LIKE '%' ORDER BY id;") == {
+    assert await call_tool(tool, query="SELECT name, size FROM owls WHERE name LIKE '%' ORDER BY id;") == {
         "columns": ["name", "size"],
         "rows": [["barn", 35.5], ["tawny", 38.0]],
         "row_count": 2,
     }
-    many = await called(tool, query="/* all */ WITH n AS (SELECT generate_series(1, 1000000) AS i) SELECT i FROM n")
+    many = await call_tool(tool, query="/* all */ WITH n AS (SELECT generate_series(1, 1000000) AS i) SELECT i FROM n")
     assert (many["rows"], many["truncated"]) == ([[1], [2]], True)
-    tables = await called(tool, query="SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'")
+    tables = await call_tool(
+        tool, query="SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+    )
     assert tables["rows"] == [["owls"]]
-    odd = await called(
+    odd = await call_tool(
         tool, query="SELECT 1.5::numeric, now()::date, '{\"a\": 1}'::jsonb, ARRAY[1,2], 'x'::bytea, '%s', NULL"
     )
     assert odd["rows"][0][2:] == [{"a": 1}, [1, 2], "0x78 (1 bytes)", "%s", None]
 
 
 @needs_postgres
-async def test_postgresql_tells_days_that_python_does_not_know(postgres: str, called: Call) -> None:
+async def test_postgresql_tells_days_that_python_does_not_know(postgres: str, call_tool: Call) -> None:
     days = "SELECT 'infinity'::date, '0044-03-15 BC'::date, '-infinity'::timestamptz, '2024-02-29 10:30'::timestamp"
-    output = await called(DatabaseQueryTool(postgres % "guest"), query=days)
+    output = await call_tool(DatabaseQueryTool(postgres % "guest"), query=days)
     assert output["rows"] == [["infinity", "0044-03-15 BC", "-infinity", "2024-02-29 10:30:00"]]
 
 
@@ -414,9 +416,9 @@ POSTGRES_WRITES = [
 @needs_postgres
 @pytest.mark.parametrize("user", ["boss", "guest"])
 @pytest.mark.parametrize("query", POSTGRES_WRITES)
-async def test_postgresql_writes_nothing_by_any_road(postgres: str, called: Call, query: str, user: str) -> None:
+async def test_postgresql_writes_nothing_by_any_road(postgres: str, call_tool: Call, query: str, user: str) -> None:
     folder = postgres.rpartition("=")[2]
-    output = await called(DatabaseQueryTool(postgres % user, timeout=5), query=query.replace("{folder}", folder))
+    output = await call_tool(DatabaseQueryTool(postgres % user, timeout=5), query=query.replace("{folder}", folder))
     assert set(output) == {"error"}, output
     assert "made" not in os.listdir(folder)
     with psycopg.connect(f"host={folder} user=boss dbname=postgres") as connection:
@@ -438,40 +440,40 @@ async def test_postgresql_writes_nothing_by_any_road(postgres: str, called: Call
         "SELECT ts_rewrite('a'::tsquery, 'SELECT ...')",
     ],
 )
-async def test_a_superuser_of_postgresql_does_not_become_one_again(postgres: str, called: Call, query: str) -> None:
-    output = await called(DatabaseQueryTool(postgres % "boss", timeout=5), query=query)
+async def test_a_superuser_of_postgresql_does_not_become_one_again(postgres: str, call_tool: Call, query: str) -> None:
+    output = await call_tool(DatabaseQueryTool(postgres % "boss", timeout=5), query=query)
     assert "as a superuser" in output["error"]
 
 
 @needs_postgres
-async def test_postgresql_takes_a_question_in_brackets(postgres: str, called: Call) -> None:
-    output = await called(
+async def test_postgresql_takes_a_question_in_brackets(postgres: str, call_tool: Call) -> None:
+    output = await call_tool(
         DatabaseQueryTool(postgres % "guest"), query="(SELECT 1 AS n) UNION ALL (SELECT 2) ORDER BY n"
     )
     assert output["rows"] == [[1], [2]]
 
 
 @needs_postgres
-async def test_postgresql_ends_what_has_no_end(postgres: str, called: Call) -> None:
+async def test_postgresql_ends_what_has_no_end(postgres: str, call_tool: Call) -> None:
     tool = DatabaseQueryTool(postgres % "guest", timeout=0.5)
     for query in (
         "SELECT pg_sleep(60)",
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
         "SELECT count(*) FROM generate_series(1, 100000000) a, generate_series(1, 100000000) b",
     ):
-        assert "was ended after 0.5 s" in (await called(tool, query=query))["error"]
+        assert "was ended after 0.5 s" in (await call_tool(tool, query=query))["error"]
 
 
 @needs_postgres
-async def test_postgresql_is_written_where_it_is_allowed(postgres: str, called: Call) -> None:
+async def test_postgresql_is_written_where_it_is_allowed(postgres: str, call_tool: Call) -> None:
     tool = DatabaseQueryTool(postgres % "guest", allow_writing=True)
-    assert await called(tool, query="INSERT INTO owls (id, name, size) VALUES (9, '100%', 0)") == {"changed_rows": 1}
-    assert (await called(tool, query="DELETE FROM owls WHERE id = 9 RETURNING name"))["rows"] == [["100%"]]
-    assert "multiple commands" in (await called(tool, query="SELECT 1; SELECT 2"))["error"]
+    assert await call_tool(tool, query="INSERT INTO owls (id, name, size) VALUES (9, '100%', 0)") == {"changed_rows": 1}
+    assert (await call_tool(tool, query="DELETE FROM owls WHERE id = 9 RETURNING name"))["rows"] == [["100%"]]
+    assert "multiple commands" in (await call_tool(tool, query="SELECT 1; SELECT 2"))["error"]
 
 
-async def test_a_server_that_is_not_there_is_told_without_its_password(called: Call) -> None:
+async def test_a_server_that_is_not_there_is_told_without_its_password(call_tool: Call) -> None:
     tool = DatabaseQueryTool("postgresql://ann:hush-hush@127.0.0.1:1/shop")
-    output = await called(tool, query="SELECT 1")
+    output = await call_tool(tool, query="SELECT 1")
     assert "postgresql: " in output["error"]
     assert "hush-hush" not in str(output) + tool.description

@@ -98,7 +98,7 @@ def sphinx(city: str, days: int = 1) -> str:
 
 
 @pytest.mark.parametrize("function", [google, numpy, sphinx], ids=lambda function: function.__name__)
-async def test_docstrings_of_three_forms_describe_the_parameters(function: Callable[..., str], called: Call) -> None:
+async def test_docstrings_of_three_forms_describe_the_parameters(function: Callable[..., str], call_tool: Call) -> None:
     made = tool(function)
     assert (made.name, made.description) == (function.__name__, "Tells the weather.\n\nIt knows every city.")
     assert schema(made) == {
@@ -110,7 +110,7 @@ async def test_docstrings_of_three_forms_describe_the_parameters(function: Calla
         "required": ["city"],
         "additionalProperties": False,
     }
-    assert await called(made, city="Rome") == {"result": "Rome: sun for 1 days"}
+    assert await call_tool(made, city="Rome") == {"result": "Rome: sun for 1 days"}
     assert made("Rome", days=2) == "Rome: sun for 2 days"
 
 
@@ -146,29 +146,29 @@ def test_annotations_become_schemas(annotation: Any, expected: dict[str, Any]) -
     assert properties(tool(function))["value"] == expected
 
 
-async def test_arguments_arrive_as_annotated(called: Call) -> None:
+async def test_arguments_arrive_as_annotated(call_tool: Call) -> None:
     @tool
     def draw(points: list[Point], colour: Colour, by: Person, options: Options | None = None) -> list[Any]:
         """Draws."""
         assert options == {"deep": True}
         return [points[0].x + points[0].y, colour is Colour.RED, by.born]
 
-    output = await called(
+    output = await call_tool(
         draw, points=[{"x": "1.5"}], colour="RED", by={"name": "Ann", "born": "2001-02-03"}, options={"deep": "true"}
     )
     assert output == {"result": [1.5, True, "2001-02-03"]}
 
 
-async def test_what_the_schema_can_not_say_is_told_by_the_types(called: Call) -> None:
+async def test_what_the_schema_can_not_say_is_told_by_the_types(call_tool: Call) -> None:
     @tool
-    def born(day: date) -> str:
+    def birthday(day: date) -> str:
         """Tells."""
         return str(day)
 
-    assert "day: Input should be a valid date" in (await called(born, day="yesterday"))["error"]
+    assert "day: Input should be a valid date" in (await call_tool(birthday, day="yesterday"))["error"]
 
 
-async def test_defaults_that_are_not_json_stay_the_functions_own(called: Call) -> None:
+async def test_defaults_that_are_not_json_stay_the_functions_own(call_tool: Call) -> None:
     origin = Point(1)
 
     @tool
@@ -177,17 +177,17 @@ async def test_defaults_that_are_not_json_stay_the_functions_own(called: Call) -
         return min(to.x + sum(how), most)
 
     assert not any("default" in described for described in properties(move).values())
-    assert await called(move) == {"result": 4.0}
+    assert await call_tool(move) == {"result": 4.0}
 
 
-async def test_settings_may_be_given_beside(called: Call) -> None:
+async def test_settings_may_be_given_beside(call_tool: Call) -> None:
     @tool(name="shop:buy", description="Buys.", writes=True, timeout=3)
     async def buy(what: str) -> dict[str, Any]:
         await asyncio.sleep(0)
         return {"bought": what}
 
     assert (buy.name, buy.description, buy.writes, buy.timeout) == ("shop:buy", "Buys.", True, 3)
-    assert await called(buy, what="milk") == {"bought": "milk"}
+    assert await call_tool(buy, what="milk") == {"bought": "milk"}
 
 
 async def test_functions_that_block_run_beside_each_other() -> None:
@@ -202,7 +202,7 @@ async def test_functions_that_block_run_beside_each_other() -> None:
     assert sorted(output["result"] for output in outputs) == [0, 1, 2, 3]
 
 
-async def test_a_method_is_a_tool_too(called: Call) -> None:
+async def test_a_method_is_a_tool_too(call_tool: Call) -> None:
     class Till:
         def __init__(self) -> None:
             self.sum = 0
@@ -214,17 +214,17 @@ async def test_a_method_is_a_tool_too(called: Call) -> None:
 
     till = Till()
     made = tool(till.pay)
-    await called(made, amount=2)
-    assert await called(made, amount=3) == {"result": 5}
+    await call_tool(made, amount=2)
+    assert await call_tool(made, amount=3) == {"result": 5}
 
 
-async def test_parameters_may_have_any_name(called: Call) -> None:
+async def test_parameters_may_have_any_name(call_tool: Call) -> None:
     @tool
     def odd(schema: int, copy: int, _hidden: int, model_config: int, self: int = 1) -> int:
         """Adds."""
         return schema + copy + _hidden + model_config + self
 
-    assert await called(odd, schema=1, copy=1, _hidden=1, model_config=1) == {"result": 5}
+    assert await call_tool(odd, schema=1, copy=1, _hidden=1, model_config=1) == {"result": 5}
 
 
 def test_a_function_without_docstring_or_annotations_is_a_tool() -> None:

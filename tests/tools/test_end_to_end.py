@@ -59,15 +59,15 @@ def adding() -> Adding:
     return Adding()
 
 
-async def answered(
+async def ask_with_tools(
     fake: FakeProvider, *tools: Tool, calling: Calling = "auto", memory: RefusalMemory | None = None
 ) -> ModelResponse:
     client = create_client(TYPES[fake.name])
     way = AutoTools(client, calling, memory=memory, known_as=(fake.url, TYPES[fake.name]))
-    return await asked(ToolCapableClient(way, tools, QUICK))
+    return await ask(ToolCapableClient(way, tools, QUICK))
 
 
-async def asked(client: ModelClient) -> ModelResponse:
+async def ask(client: ModelClient) -> ModelResponse:
     try:
         response = await client.complete(ModelRequest((user("What is it?"),), "Be brief."), log := EventLog())
     finally:
@@ -76,46 +76,46 @@ async def asked(client: ModelClient) -> ModelResponse:
     return response
 
 
-def offered(body: Mapping[str, Any]) -> list[str]:
+def tool_names(body: Mapping[str, Any]) -> list[str]:
     """The names of the tools in the body of any wire."""
     tools = body.get("tools") or ()
     declared = [one for entry in tools for one in entry.get("functionDeclarations", [entry.get("function", entry)])]
     return [one["name"] for one in declared]
 
 
-def returned(response: ModelResponse) -> list[Any]:
+def tool_results(response: ModelResponse) -> list[Any]:
     return [json.loads(result.text) for step in response.steps for result in step.tool_results]
 
 
 async def test_one_call(fake: FakeProvider, adding: Adding) -> None:
     fake.says(call("add", a=1, b=2), "It is 3.")
-    response = await answered(fake, adding.tool)
+    response = await ask_with_tools(fake, adding.tool)
 
-    assert (response.text, adding.sums, returned(response)) == ("It is 3.", [(1, 2)], [{"result": 3}])
+    assert (response.text, adding.sums, tool_results(response)) == ("It is 3.", [(1, 2)], [{"result": 3}])
     first, second = fake.questions
-    assert offered(first.body) == offered(second.body) == ["add"]
+    assert tool_names(first.body) == tool_names(second.body) == ["add"]
     assert '{\\"result\\": 3}' in second.raw.decode() or '"result": 3' in second.raw.decode().replace('":', '": ')
 
 
 async def test_eight_parallel_calls(fake: FakeProvider, adding: Adding) -> None:
     fake.says(reply("", calls=[call("add", a=n, b=1) for n in range(8)]), "Done.")
-    response = await answered(fake, adding.tool)
-    assert [result["result"] for result in returned(response)] == [n + 1 for n in range(8)]
+    response = await ask_with_tools(fake, adding.tool)
+    assert [result["result"] for result in tool_results(response)] == [n + 1 for n in range(8)]
     ids = [one.id for one in response.steps[0].tool_calls]
     assert len(set(ids)) == 8
 
 
 async def test_a_chain_of_calls_and_results(fake: FakeProvider, adding: Adding) -> None:
     fake.says(call("add", a=1, b=2), call("add", a=3, b=3), call("add", a=6, b=4), "It is 10.")
-    response = await answered(fake, adding.tool)
+    response = await ask_with_tools(fake, adding.tool)
     assert adding.sums == [(1, 2), (3, 3), (6, 4)]
     assert (response.text, len(response.steps), len(fake.questions)) == ("It is 10.", 6, 4)
 
 
 async def test_a_call_that_the_tool_refuses(fake: FakeProvider, adding: Adding) -> None:
     fake.says(call("add", a=-1, b=2), "That can't be added.")
-    response = await answered(fake, adding.tool)
-    assert returned(response) == [{"error": "only what is above 0 is added"}]
+    response = await ask_with_tools(fake, adding.tool)
+    assert tool_results(response) == [{"error": "only what is above 0 is added"}]
     assert response.text == "That can't be added."
 
 
@@ -123,22 +123,22 @@ async def test_a_call_that_the_tool_refuses(fake: FakeProvider, adding: Adding) 
 async def test_arguments_that_are_no_json(fake: FakeProvider, adding: Adding) -> None:
     """Gemini's are an object in any case: an answer with other ones is none, and asked for again."""
     fake.says(ToolCall("add", {}, malformed='{"a": 1, "b": '), "Sorry.")
-    response = await answered(fake, adding.tool)
-    assert "they are no JSON object" in returned(response)[0]["error"]
+    response = await ask_with_tools(fake, adding.tool)
+    assert "they are no JSON object" in tool_results(response)[0]["error"]
     assert (adding.sums, response.text) == ([], "Sorry.")
 
 
 async def test_malformed_arguments(fake: FakeProvider, adding: Adding) -> None:
     fake.says(call("add", a="one", b=[]), call("add", a="1", b=2), "It is 3.")
-    response = await answered(fake, adding.tool)
-    assert "expected integer" in returned(response)[0]["error"]
+    response = await ask_with_tools(fake, adding.tool)
+    assert "expected integer" in tool_results(response)[0]["error"]
     assert (adding.sums, response.text) == ([(1, 2)], "It is 3.")
 
 
 async def test_an_unknown_tool(fake: FakeProvider, adding: Adding) -> None:
     fake.says(call("subtract", a=1, b=2), call("add", a=1, b=2), "It is 3.")
-    response = await answered(fake, adding.tool)
-    assert returned(response) == [{"error": "Tool not found: subtract; the tools are: add"}, {"result": 3}]
+    response = await ask_with_tools(fake, adding.tool)
+    assert tool_results(response) == [{"error": "Tool not found: subtract; the tools are: add"}, {"result": 3}]
 
 
 @pytest.mark.parametrize("name", ["duplicate_tool_ids", "missing_tool_ids"])
@@ -149,7 +149,7 @@ async def test_duplicate_and_missing_ids(fake: FakeProvider, name: str) -> None:
         return f"fine in {city}"
 
     fake.says(fault(name), "Fine.")
-    response = await answered(fake, get_weather)
+    response = await ask_with_tools(fake, get_weather)
     calls = [one for step in response.steps for one in step.tool_calls]
     assert response.text == "Fine."
     assert len({one.id for one in calls}) == len(calls) == 2
@@ -159,11 +159,11 @@ async def test_tools_that_are_not_supported_are_told_in_the_text_and_that_is_rem
     fake: FakeProvider, adding: Adding
 ) -> None:
     fake.says(fault("tools_unsupported"), FENCED, "It is 3.", "Hello.")
-    response = await answered(fake, adding.tool, memory=RefusalMemory.load())
-    again = await answered(fake, adding.tool, memory=RefusalMemory.load())
+    response = await ask_with_tools(fake, adding.tool, memory=RefusalMemory.load())
+    again = await ask_with_tools(fake, adding.tool, memory=RefusalMemory.load())
 
     assert (response.text, adding.sums, again.text) == ("It is 3.", [(1, 2)], "Hello.")
-    assert [bool(offered(question.body)) for question in fake.questions] == [True, False, False, False]
+    assert [bool(tool_names(question.body)) for question in fake.questions] == [True, False, False, False]
     assert "tools" in RefusalMemory.load().refuses(fake.url, TYPES[fake.name])
 
 
@@ -178,9 +178,9 @@ async def test_every_way_of_calling_comes_to_the_same(fake: FakeProvider, adding
         "text": (FENCED, "It is 3."),
     }
     fake.says(*said[calling])
-    response = await answered(fake, adding.tool, calling=calling)
+    response = await ask_with_tools(fake, adding.tool, calling=calling)
     assert (response.text, adding.sums) == ("It is 3.", [(1, 2)])
-    assert bool(offered(fake.questions[0].body)) == (calling == "native")
+    assert bool(tool_names(fake.questions[0].body)) == (calling == "native")
 
 
 @pytest.mark.parametrize("calling", ["native", "text"])
@@ -203,15 +203,15 @@ async def test_names_that_a_provider_does_not_take_are_changed_on_the_wire_alone
         return f"text of {path}"
 
     fake.says(call("files_read", path="a.txt"), "Read.")
-    response = await answered(fake, read)
-    assert offered(fake.questions[0].body) == ["files_read"]
+    response = await ask_with_tools(fake, read)
+    assert tool_names(fake.questions[0].body) == ["files_read"]
     assert response.steps[0].tool_calls[0].name == "files:read"
-    assert returned(response) == [{"result": "text of a.txt"}]
+    assert tool_results(response) == [{"result": "text of a.txt"}]
 
 
 async def test_the_same_call_fifteen_times_is_one_execution(fake: FakeProvider, adding: Adding) -> None:
     fake.says(*(ToolCall("add", dict(sorted({"a": 1, "b": 2}.items(), reverse=n % 2 == 1))) for n in range(15)))
-    response = await answered(fake, adding.tool)
+    response = await ask_with_tools(fake, adding.tool)
     assert adding.sums == [(1, 2)]
     assert len(fake.questions) == 3
     assert response.text
@@ -219,6 +219,6 @@ async def test_the_same_call_fifteen_times_is_one_execution(fake: FakeProvider, 
 
 @pytest.mark.parametrize("calling", ["native", "text"])
 async def test_models_that_loop_end(fake: FakeProvider, adding: Adding, calling: Calling) -> None:
-    fake.always(lambda body: call("add", a=len(fake.questions), b=1) if offered(body) else FENCED)
-    await answered(fake, adding.tool, calling=calling)
+    fake.always(lambda body: call("add", a=len(fake.questions), b=1) if tool_names(body) else FENCED)
+    await ask_with_tools(fake, adding.tool, calling=calling)
     assert len(fake.questions) <= QUICK.max_rounds + 1

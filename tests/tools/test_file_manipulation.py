@@ -37,8 +37,8 @@ def files(workspace: Path) -> FileManipulationTool:
     return FileManipulationTool(workspace)
 
 
-async def test_a_folder_is_listed(files: FileManipulationTool, called: Call) -> None:
-    listed = await called(files, action="list")
+async def test_a_folder_is_listed(files: FileManipulationTool, call_tool: Call) -> None:
+    listed = await call_tool(files, action="list")
     assert listed == {
         "entries": [
             {"path": "main.py", "type": "file", "size": 15},
@@ -46,97 +46,97 @@ async def test_a_folder_is_listed(files: FileManipulationTool, called: Call) -> 
         ],
         "total": 2,
     }
-    everything = await called(files, action="list", recursive=True, file_pattern="*.md")
+    everything = await call_tool(files, action="list", recursive=True, file_pattern="*.md")
     assert [entry["path"] for entry in everything["entries"]] == ["notes/plan.md"]
 
 
-async def test_a_file_is_read_as_a_whole_or_by_lines(files: FileManipulationTool, called: Call) -> None:
-    assert await called(files, action="read", path="notes/plan.md") == {
+async def test_a_file_is_read_as_a_whole_or_by_lines(files: FileManipulationTool, call_tool: Call) -> None:
+    assert await call_tool(files, action="read", path="notes/plan.md") == {
         "path": "notes/plan.md",
         "content": "# Plan\nBuy milk.\nSell milk.\n",
         "size": 28,
     }
-    part = await called(files, action="read", path="./notes//plan.md", first_line="2", line_count=1)
+    part = await call_tool(files, action="read", path="./notes//plan.md", first_line="2", line_count=1)
     assert (part["content"], part["lines"]) == ("Buy milk.", "2 to 2 of 4")
 
 
 async def test_a_file_is_written_with_the_folders_that_lead_to_it(
-    files: FileManipulationTool, workspace: Path, called: Call
+    files: FileManipulationTool, workspace: Path, call_tool: Call
 ) -> None:
-    made = await called(files, action="write", path="src/deep/a.txt", content="grüße\n")
+    made = await call_tool(files, action="write", path="src/deep/a.txt", content="grüße\n")
     assert made == {"path": "src/deep/a.txt", "size": 8, "created": True}
     assert (workspace / "src/deep/a.txt").read_text(encoding="utf-8") == "grüße\n"
-    assert (await called(files, action="write", path="src/deep/a.txt", content=""))["created"] is False
+    assert (await call_tool(files, action="write", path="src/deep/a.txt", content=""))["created"] is False
     assert [path.name for path in (workspace / "src/deep").iterdir()] == ["a.txt"]
 
 
 async def test_lines_beyond_the_end_are_an_error_that_says_where_it_is(
-    files: FileManipulationTool, workspace: Path, called: Call
+    files: FileManipulationTool, workspace: Path, call_tool: Call
 ) -> None:
-    output = await called(files, action="read", path="notes/plan.md", first_line=9)
+    output = await call_tool(files, action="read", path="notes/plan.md", first_line=9)
     assert output == {"error": "notes/plan.md has no line 9 to begin with: it has 4."}
     (workspace / "long.txt").write_text("x\n" * (1 << 20), encoding="utf-8")
-    output = await called(files, action="read", path="long.txt", first_line=900_000)
+    output = await call_tool(files, action="read", path="long.txt", first_line=900_000)
     assert "the first 1,048,576 of its 2,097,152 bytes have 524,289" in output["error"]
 
 
-async def test_a_workspace_is_made_by_writing_and_not_by_looking(tmp_path: Path, called: Call) -> None:
+async def test_a_workspace_is_made_by_writing_and_not_by_looking(tmp_path: Path, call_tool: Call) -> None:
     files = FileManipulationTool(tmp_path / "new" / "work")
-    assert await called(files, action="list") == {"entries": [], "total": 0}
-    assert await called(files, action="search", query="x") == {"matches": []}
-    assert "error" in await called(files, action="read", path="a.txt")
-    assert "error" in await called(files, action="edit", path="a.txt", old_text="a", new_text="b")
+    assert await call_tool(files, action="list") == {"entries": [], "total": 0}
+    assert await call_tool(files, action="search", query="x") == {"matches": []}
+    assert "error" in await call_tool(files, action="read", path="a.txt")
+    assert "error" in await call_tool(files, action="edit", path="a.txt", old_text="a", new_text="b")
     assert os.listdir(tmp_path) == []
-    await called(files, action="write", path="a.txt", content="")
+    await call_tool(files, action="write", path="a.txt", content="")
     assert os.listdir(tmp_path / "new" / "work") == ["a.txt"]
 
 
-async def test_the_record_of_the_run_is_closed_even_inside_of_the_workspace(workspace: Path, called: Call) -> None:
+async def test_the_record_of_the_run_is_closed_even_inside_of_the_workspace(workspace: Path, call_tool: Call) -> None:
     (record := workspace / "runs" / "one").mkdir(parents=True)
     (record / "journal.jsonl").write_text(SECRET, encoding="utf-8")
     (record / "workspace").mkdir()
     files = FileManipulationTool(workspace, run_dir=record)
     for path in ("runs/one/journal.jsonl", "runs/one/new.txt", "runs/one/workspace/a.txt"):
         for asked in ({"action": "read"}, {"action": "write", "content": ""}, {"action": "search", "query": "s"}):
-            output = await called(files, path=path, **asked)
+            output = await call_tool(files, path=path, **asked)
             assert "where this run is recorded" in output["error"]
-    assert await called(files, action="search", query="secret") == {"matches": []}
-    assert "error" in await called(FileManipulationTool(record, run_dir=record), action="list")
-    assert "error" not in await called(FileManipulationTool(record / "workspace", run_dir=record), action="list")
+    assert await call_tool(files, action="search", query="secret") == {"matches": []}
+    assert "error" in await call_tool(FileManipulationTool(record, run_dir=record), action="list")
+    assert "error" not in await call_tool(FileManipulationTool(record / "workspace", run_dir=record), action="list")
     assert sorted(os.listdir(record)) == ["journal.jsonl", "workspace"]
 
 
-async def test_a_read_only_file_stays_as_it_is(files: FileManipulationTool, workspace: Path, called: Call) -> None:
+async def test_a_read_only_file_stays_as_it_is(files: FileManipulationTool, workspace: Path, call_tool: Call) -> None:
     (workspace / "main.py").chmod(0o444)
-    assert "read-only" in (await called(files, action="write", path="main.py", content=""))["error"]
-    edited = await called(files, action="edit", path="main.py", old_text="hello", new_text="bye")
+    assert "read-only" in (await call_tool(files, action="write", path="main.py", content=""))["error"]
+    edited = await call_tool(files, action="edit", path="main.py", old_text="hello", new_text="bye")
     assert "read-only" in edited["error"]
     assert (workspace / "main.py").read_text(encoding="utf-8") == "print('hello')\n"
 
 
 async def test_half_a_character_is_not_written_as_another(
-    files: FileManipulationTool, workspace: Path, called: Call
+    files: FileManipulationTool, workspace: Path, call_tool: Call
 ) -> None:
-    output = await called(files, action="write", path="a.txt", content="ab\ud83d")
+    output = await call_tool(files, action="write", path="a.txt", content="ab\ud83d")
     assert "half a character (at 2)" in output["error"]
     assert not (workspace / "a.txt").exists()
 
 
-async def test_writing_keeps_the_mode_of_a_file(files: FileManipulationTool, workspace: Path, called: Call) -> None:
+async def test_writing_keeps_the_mode_of_a_file(files: FileManipulationTool, workspace: Path, call_tool: Call) -> None:
     (workspace / "main.py").chmod(0o4755)
-    await called(files, action="write", path="main.py", content="")
+    await call_tool(files, action="write", path="main.py", content="")
     assert (workspace / "main.py").stat().st_mode & 0o7777 == 0o755
 
 
-async def test_an_edit_replaces_the_one_place(files: FileManipulationTool, workspace: Path, called: Call) -> None:
-    edited = await called(files, action="edit", path="notes/plan.md", old_text="Buy milk", new_text="Buy bread")
+async def test_an_edit_replaces_the_one_place(files: FileManipulationTool, workspace: Path, call_tool: Call) -> None:
+    edited = await call_tool(files, action="edit", path="notes/plan.md", old_text="Buy milk", new_text="Buy bread")
     assert edited == {"path": "notes/plan.md", "replaced": 1, "line": 2}
     assert (workspace / "notes/plan.md").read_text(encoding="utf-8") == "# Plan\nBuy bread.\nSell milk.\n"
 
 
-async def test_an_edit_keeps_line_ends(files: FileManipulationTool, workspace: Path, called: Call) -> None:
+async def test_an_edit_keeps_line_ends(files: FileManipulationTool, workspace: Path, call_tool: Call) -> None:
     (workspace / "dos.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
-    await called(files, action="edit", path="dos.txt", old_text="one\ntwo", new_text="1\n2")
+    await call_tool(files, action="edit", path="dos.txt", old_text="one\ntwo", new_text="1\n2")
     assert (workspace / "dos.txt").read_bytes() == b"1\r\n2\r\nthree\r\n"
 
 
@@ -151,23 +151,23 @@ async def test_an_edit_keeps_line_ends(files: FileManipulationTool, workspace: P
     ],
 )
 async def test_an_edit_that_is_not_clear_changes_nothing(
-    files: FileManipulationTool, workspace: Path, called: Call, old: str, new: str, said: str
+    files: FileManipulationTool, workspace: Path, call_tool: Call, old: str, new: str, said: str
 ) -> None:
     before = (workspace / "notes/plan.md").read_bytes()
-    assert said in (await called(files, action="edit", path="notes/plan.md", old_text=old, new_text=new))["error"]
+    assert said in (await call_tool(files, action="edit", path="notes/plan.md", old_text=old, new_text=new))["error"]
     assert (workspace / "notes/plan.md").read_bytes() == before
 
 
-async def test_lines_that_hold_a_text_are_found(files: FileManipulationTool, called: Call) -> None:
-    found = await called(files, action="search", query="MILK", file_pattern="*.md")
+async def test_lines_that_hold_a_text_are_found(files: FileManipulationTool, call_tool: Call) -> None:
+    found = await call_tool(files, action="search", query="MILK", file_pattern="*.md")
     assert found == {
         "matches": [
             {"path": "notes/plan.md", "line": 2, "text": "Buy milk."},
             {"path": "notes/plan.md", "line": 3, "text": "Sell milk."},
         ]
     }
-    assert len((await called(files, action="search", query="milk", path="notes/plan.md"))["matches"]) == 2
-    assert await called(files, action="search", query="milk", path="main.py") == {"matches": []}
+    assert len((await call_tool(files, action="search", query="milk", path="notes/plan.md"))["matches"]) == 2
+    assert await call_tool(files, action="search", query="milk", path="main.py") == {"matches": []}
 
 
 @pytest.mark.parametrize(
@@ -189,9 +189,9 @@ async def test_lines_that_hold_a_text_are_found(files: FileManipulationTool, cal
     ids=str,
 )
 async def test_what_can_not_be_done_is_told(
-    files: FileManipulationTool, called: Call, given: dict[str, Any], said: str
+    files: FileManipulationTool, call_tool: Call, given: dict[str, Any], said: str
 ) -> None:
-    assert said in (await called(files, **given))["error"]
+    assert said in (await call_tool(files, **given))["error"]
 
 
 OUTSIDE = [
@@ -217,10 +217,10 @@ OUTSIDE = [
 @pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: repr(path)[:40])
 @pytest.mark.parametrize("action", ["list", "read", "write", "edit", "search"])
 async def test_paths_that_lead_outside_are_refused(
-    files: FileManipulationTool, workspace: Path, called: Call, action: str, path: str
+    files: FileManipulationTool, workspace: Path, call_tool: Call, action: str, path: str
 ) -> None:
     more = {"content": "x", "old_text": "secret", "new_text": "known", "query": "secret"}
-    output = await called(files, action=action, path=path, **more)
+    output = await call_tool(files, action=action, path=path, **more)
     assert set(output) == {"error"}
     assert SECRET not in output["error"]
     assert (workspace.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
@@ -231,15 +231,15 @@ async def test_paths_that_lead_outside_are_refused(
     "path", ["%2e%2e/secret.txt", "\uff0e\uff0e/secret.txt", "\u2024\u2024/secret.txt", "file:///etc/passwd", "..."]
 )
 async def test_what_only_looks_like_a_way_out_is_a_name_inside(
-    files: FileManipulationTool, workspace: Path, called: Call, path: str
+    files: FileManipulationTool, workspace: Path, call_tool: Call, path: str
 ) -> None:
-    output = await called(files, action="write", path=path, content="x")
+    output = await call_tool(files, action="write", path=path, content="x")
     assert "error" not in output
     assert (workspace.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
 
 
 @pytest.fixture
-def linked(workspace: Path) -> Path:
+def linked_workspace(workspace: Path) -> Path:
     (workspace / "link.txt").symlink_to("../secret.txt")
     (workspace / "absolute.txt").symlink_to(workspace.parent / "secret.txt")
     (workspace / "up").symlink_to("..")
@@ -267,27 +267,29 @@ def linked(workspace: Path) -> Path:
 )
 @pytest.mark.parametrize("action", ["list", "read", "write", "edit", "search"])
 async def test_links_are_not_followed(
-    files: FileManipulationTool, linked: Path, called: Call, action: str, path: str
+    files: FileManipulationTool, linked_workspace: Path, call_tool: Call, action: str, path: str
 ) -> None:
     more = {"content": "x", "old_text": "secret", "new_text": "known", "query": "secret"}
-    output = await called(files, action=action, path=path, **more)
+    output = await call_tool(files, action=action, path=path, **more)
     assert "link" in output["error"]
-    assert (linked.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
-    assert not (linked.parent / "made.txt").exists()
+    assert (linked_workspace.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
+    assert not (linked_workspace.parent / "made.txt").exists()
 
 
 async def test_listing_and_searching_do_not_follow_links_either(
-    files: FileManipulationTool, linked: Path, called: Call
+    files: FileManipulationTool, linked_workspace: Path, call_tool: Call
 ) -> None:
-    listed = await called(files, action="list", recursive=True)
+    listed = await call_tool(files, action="list", recursive=True)
     assert {entry["type"] for entry in listed["entries"] if entry["path"] in ("up", "root", "link.txt")} == {"link"}
     assert not [entry for entry in listed["entries"] if entry["path"].startswith(("up/", "root/"))]
-    assert await called(files, action="search", query="secret of") == {"matches": []}
+    assert await call_tool(files, action="search", query="secret of") == {"matches": []}
 
 
-async def test_the_workspace_itself_may_be_a_link(workspace: Path, tmp_path: Path, called: Call) -> None:
+async def test_the_workspace_itself_may_be_a_link(workspace: Path, tmp_path: Path, call_tool: Call) -> None:
     (tmp_path / "alias").symlink_to(workspace)
-    assert "hello" in (await called(FileManipulationTool(tmp_path / "alias"), action="read", path="main.py"))["content"]
+    assert (
+        "hello" in (await call_tool(FileManipulationTool(tmp_path / "alias"), action="read", path="main.py"))["content"]
+    )
 
 
 def test_a_folder_that_is_swapped_for_a_link_while_it_is_used_leads_nowhere(workspace: Path) -> None:
@@ -337,21 +339,21 @@ def odd(workspace: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("path", ["pipe", "socket"])
 @pytest.mark.parametrize("action", ["read", "write", "edit", "search"])
 async def test_what_is_no_file_is_not_opened(
-    files: FileManipulationTool, odd: Path, called: Call, action: str, path: str
+    files: FileManipulationTool, odd: Path, call_tool: Call, action: str, path: str
 ) -> None:
     """Opening a pipe would wait for ever."""
     more = {"content": "x", "old_text": "a", "new_text": "b", "query": "a"}
-    assert f"{path} is a {path}, not a file" in (await called(files, action=action, path=path, **more))["error"]
-    assert (await called(files, action="search", query="hello"))["matches"]
+    assert f"{path} is a {path}, not a file" in (await call_tool(files, action=action, path=path, **more))["error"]
+    assert (await call_tool(files, action="search", query="hello"))["matches"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes devices")
-async def test_devices_are_not_opened(files: FileManipulationTool, workspace: Path, called: Call) -> None:
+async def test_devices_are_not_opened(files: FileManipulationTool, workspace: Path, call_tool: Call) -> None:
     try:
         os.mknod(workspace / "zero", 0o20666, os.makedev(1, 5))
     except PermissionError:
         pytest.skip("this machine makes no devices")
-    assert "not a file" in (await called(files, action="read", path="zero"))["error"]
+    assert "not a file" in (await call_tool(files, action="read", path="zero"))["error"]
 
 
 @pytest.mark.parametrize(
@@ -361,13 +363,13 @@ async def test_devices_are_not_opened(files: FileManipulationTool, workspace: Pa
      ".zed/tasks.json", ".nvim.lua", ".dir-locals.el", "Shop.code-workspace"],
 )  # fmt: skip
 async def test_files_that_other_programs_run_are_not_written(
-    files: FileManipulationTool, workspace: Path, called: Call, path: str
+    files: FileManipulationTool, workspace: Path, call_tool: Call, path: str
 ) -> None:
-    assert "is not written to" in (await called(files, action="write", path=path, content="x"))["error"]
+    assert "is not written to" in (await call_tool(files, action="write", path=path, content="x"))["error"]
     assert sorted(os.listdir(workspace)) == ["main.py", "notes"]
 
 
-async def test_ordinary_names_with_a_dot_are_written(files: FileManipulationTool, called: Call) -> None:
+async def test_ordinary_names_with_a_dot_are_written(files: FileManipulationTool, call_tool: Call) -> None:
     for path in (
         ".gitignore",
         ".github/workflows/ci.yml",
@@ -377,105 +379,107 @@ async def test_ordinary_names_with_a_dot_are_written(files: FileManipulationTool
         "a..b",
         "with space.txt",
     ):
-        assert "error" not in await called(files, action="write", path=path, content="x"), path
+        assert "error" not in await call_tool(files, action="write", path=path, content="x"), path
 
 
 async def test_a_hard_link_to_a_file_outside_is_broken_by_writing(
-    files: FileManipulationTool, workspace: Path, called: Call
+    files: FileManipulationTool, workspace: Path, call_tool: Call
 ) -> None:
     os.link(workspace.parent / "secret.txt", workspace / "hard.txt")
-    await called(files, action="write", path="hard.txt", content="mine")
+    await call_tool(files, action="write", path="hard.txt", content="mine")
     assert (workspace.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
 
 
 async def test_a_sparse_file_of_a_terabyte_costs_nothing(
-    files: FileManipulationTool, workspace: Path, called: Call
+    files: FileManipulationTool, workspace: Path, call_tool: Call
 ) -> None:
     (workspace / "sparse").write_bytes(b"begin\n")
     os.truncate(workspace / "sparse", 1 << 40)
-    assert "no text" in (await called(files, action="read", path="sparse"))["error"]
-    assert "can be edited" in (await called(files, action="edit", path="sparse", old_text="a", new_text="b"))["error"]
-    assert await called(files, action="search", query="begin") == {"matches": []}
+    assert "no text" in (await call_tool(files, action="read", path="sparse"))["error"]
+    assert (
+        "can be edited" in (await call_tool(files, action="edit", path="sparse", old_text="a", new_text="b"))["error"]
+    )
+    assert await call_tool(files, action="search", query="begin") == {"matches": []}
 
 
-async def test_contents_are_bounded(files: FileManipulationTool, called: Call) -> None:
-    assert "bytes" in (await called(files, action="write", path="big", content="x" * (5 << 20)))["error"]
-    await called(files, action="write", path="long.txt", content="line\n" * 100_000)
-    output = await called(files, action="read", path="long.txt")
+async def test_contents_are_bounded(files: FileManipulationTool, call_tool: Call) -> None:
+    assert "bytes" in (await call_tool(files, action="write", path="big", content="x" * (5 << 20)))["error"]
+    await call_tool(files, action="write", path="long.txt", content="line\n" * 100_000)
+    output = await call_tool(files, action="read", path="long.txt")
     assert "characters cut" in output["content"]
     assert len(output["content"]) < 40_000
 
 
 async def test_a_folder_with_very_many_files_is_listed_in_part(
-    files: FileManipulationTool, workspace: Path, called: Call
+    files: FileManipulationTool, workspace: Path, call_tool: Call
 ) -> None:
     for number in range(1_100):
         (workspace / "notes" / f"{number:04}").touch()
-    output = await called(files, action="list", path="notes")
+    output = await call_tool(files, action="list", path="notes")
     assert (output["total"], output["truncated"], len(output["entries"])) == (1_101, True, 300)
 
 
 async def test_hostile_names_are_listed_without_harm(
-    files: FileManipulationTool, workspace: Path, called: Call
+    files: FileManipulationTool, workspace: Path, call_tool: Call
 ) -> None:
     names = [b"\xff\xfe.txt", b"new\nline", b"\x1b[31mred", b"-rf", b"$(id)", b"a" * 255]
     for name in names:
         (workspace / os.fsdecode(name)).write_text("milk", encoding="utf-8")
-    listed = await called(files, action="list")
+    listed = await call_tool(files, action="list")
     assert len(listed["entries"]) == len(names) + 2
-    assert "error" not in await called(files, action="search", query="milk")
+    assert "error" not in await call_tool(files, action="search", query="milk")
 
 
 @pytest.mark.parametrize(
     "name", ["invoice\u202efdp.exe", "a\u2066b\u2069.txt", "pay\u200bpal", "⟨U+202E⟩", "new\nline"]
 )
 async def test_what_is_not_seen_of_a_name_is_listed_as_a_sign_and_opens_the_file(
-    files: FileManipulationTool, workspace: Path, called: Call, name: str
+    files: FileManipulationTool, workspace: Path, call_tool: Call, name: str
 ) -> None:
     (workspace / "notes" / name).write_text("milk", encoding="utf-8")
-    entries = (await called(files, action="list", path="notes"))["entries"]
+    entries = (await call_tool(files, action="list", path="notes"))["entries"]
     (shown,) = [entry["path"] for entry in entries if "plan" not in entry["path"]]
 
     assert shown.isprintable()
     assert shown != f"notes/{name}"
-    assert (await called(files, action="read", path=shown))["content"] == "milk"
+    assert (await call_tool(files, action="read", path=shown))["content"] == "milk"
 
 
 @pytest.mark.parametrize("path", ["⟨U+002E⟩⟨U+002E⟩/secret.txt", "⟨U+002F⟩etc/passwd", "a⟨U+0000⟩", "⟨U+DC80⟩"])
-async def test_a_sign_in_a_path_leads_nowhere_else(files: FileManipulationTool, called: Call, path: str) -> None:
-    assert set(await called(files, action="read", path=path)) == {"error"}
+async def test_a_sign_in_a_path_leads_nowhere_else(files: FileManipulationTool, call_tool: Call, path: str) -> None:
+    assert set(await call_tool(files, action="read", path=path)) == {"error"}
 
 
 async def test_binary_and_damaged_text_is_not_edited(
-    files: FileManipulationTool, workspace: Path, called: Call
+    files: FileManipulationTool, workspace: Path, call_tool: Call
 ) -> None:
     (workspace / "latin.txt").write_bytes(b"caf\xe9 milk")
-    assert "damage" in (await called(files, action="edit", path="latin.txt", old_text="milk", new_text="x"))["error"]
-    assert (await called(files, action="read", path="latin.txt"))["content"] == "caf\ufffd milk"
+    assert "damage" in (await call_tool(files, action="edit", path="latin.txt", old_text="milk", new_text="x"))["error"]
+    assert (await call_tool(files, action="read", path="latin.txt"))["content"] == "caf\ufffd milk"
 
 
 async def test_a_workspace_that_holds_the_home_directory_is_refused(
-    tmp_path: Path, called: Call, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, call_tool: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for workspace in (tmp_path, Path("/"), tmp_path / "home"):
-        assert "home directory" in (await called(FileManipulationTool(workspace), action="list"))["error"]
+        assert "home directory" in (await call_tool(FileManipulationTool(workspace), action="list"))["error"]
 
 
 async def test_a_home_directory_behind_a_link_is_one(
-    tmp_path: Path, called: Call, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, call_tool: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "disk" / "ann").mkdir(parents=True)
     (tmp_path / "home").symlink_to(tmp_path / "disk" / "ann")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert "home directory" in (await called(FileManipulationTool(tmp_path / "disk"), action="list"))["error"]
-    assert "error" not in await called(FileManipulationTool(tmp_path / "disk" / "ann" / "work"), action="list")
+    assert "home directory" in (await call_tool(FileManipulationTool(tmp_path / "disk"), action="list"))["error"]
+    assert "error" not in await call_tool(FileManipulationTool(tmp_path / "disk" / "ann" / "work"), action="list")
 
 
-async def test_files_may_be_given_for_reading_only(workspace: Path, called: Call) -> None:
+async def test_files_may_be_given_for_reading_only(workspace: Path, call_tool: Call) -> None:
     files = FileManipulationTool(workspace, read_only=True)
-    assert "may only be read" in (await called(files, action="write", path="a", content="x"))["error"]
-    assert "content" in await called(files, action="read", path="main.py")
+    assert "may only be read" in (await call_tool(files, action="write", path="a", content="x"))["error"]
+    assert "content" in await call_tool(files, action="read", path="main.py")
     assert not files.writes
 
 
@@ -491,10 +495,10 @@ def test_only_writing_actions_count_as_writing(files: FileManipulationTool) -> N
         st.sampled_from(["..", ".", "", "a", "link.txt", "up", "~", "secret.txt", "\\", "\0", " ", "..."])
     ).map("/".join)
 )
-def test_no_path_reads_or_writes_outside(linked: Path, path: str) -> None:
-    rooted = RootedFolder(linked)
+def test_no_path_reads_or_writes_outside(linked_workspace: Path, path: str) -> None:
+    rooted = RootedFolder(linked_workspace)
     for action in (lambda: rooted.read(path, 100), lambda: rooted.write(path, b"x"), lambda: rooted.entries(path, 10)):
         with suppress(ToolError):
             assert SECRET not in str(action())
-    assert sorted(one.name for one in linked.parent.iterdir()) == ["secret.txt", "work"]
-    assert (linked.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
+    assert sorted(one.name for one in linked_workspace.parent.iterdir()) == ["secret.txt", "work"]
+    assert (linked_workspace.parent / "secret.txt").read_text(encoding="utf-8") == SECRET

@@ -51,8 +51,8 @@ def _call(written: str) -> ToolCall:
     return call(tool, **({"what": what} if what else {}))
 
 
-async def played(script: str, limits: RunnerLimits = MANY) -> tuple[str, str, int]:
-    """What was run, why it was stopped, and how often the model was told that it goes in a circle."""
+async def play(script: str, limits: RunnerLimits = MANY) -> tuple[str, str, int]:
+    """Returns what was run, why it was stopped, and how often the model was told that it goes in a circle."""
     said = [{"call": list(map(_call, each.split(", ")))} for each in script.split("; ")]
     model = ScriptedClient(*said, "Done.", "Done.")
     run: list[str] = []
@@ -91,15 +91,15 @@ async def played(script: str, limits: RunnerLimits = MANY) -> tuple[str, str, in
     ],
 )  # fmt: skip
 async def test_calls_are_run_answered_or_refused(script: str, run: str, stopped: str, told: int) -> None:
-    assert await played(script) == (run, stopped, told)
+    assert await play(script) == (run, stopped, told)
 
 
 async def test_rounds_and_calls_have_limits() -> None:
     two_rounds, one_call = RunnerLimits(max_rounds=2, backoff_seconds=0), RunnerLimits(calls=1, backoff_seconds=0)
-    assert await played("read a; read b; read c", two_rounds) == (
+    assert await play("read a; read b; read c", two_rounds) == (
         "read a, read b", "2 of 2 rounds are used up", 0
     )  # fmt: skip
-    assert await played("read a, write b", one_call) == (
+    assert await play("read a, write b", one_call) == (
         "read a", "1 calls were made, which is the limit of one answer", 0
     )  # fmt: skip
 

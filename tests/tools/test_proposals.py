@@ -17,7 +17,7 @@ from ai_battle.tools.client import ToolCapableClient
 from ai_battle.tools.formats.text import TextTools
 from ai_battle.tools.manager import ToolManager
 
-from .test_client import QUICK, Recording, asked
+from .test_client import QUICK, Recording, model_request
 
 
 def block(what: str) -> str:
@@ -34,7 +34,7 @@ async def test_what_is_offered_is_not_run_and_the_question_is_what_is_said(
 ) -> None:
     model, tool = ScriptedClient(OFFER, "OK"), Recording()
     client = ToolCapableClient(way(model), [tool], QUICK)
-    response = await client.complete(asked(), log := EventLog())
+    response = await client.complete(model_request(), log := EventLog())
 
     assert not tool.calls
     assert response.text == OFFER
@@ -46,7 +46,7 @@ async def test_what_is_offered_is_not_run_and_the_question_is_what_is_said(
 @WAYS
 async def test_the_model_is_asked_once_and_a_call_alone_is_then_run(way: Callable[[ModelClient], ModelClient]) -> None:
     model, tool = ScriptedClient(OFFER, block("tulips"), "They are in the shed."), Recording()
-    response = await ToolCapableClient(way(model), [tool], QUICK).complete(asked())
+    response = await ToolCapableClient(way(model), [tool], QUICK).complete(model_request())
 
     assert tool.calls == [{"what": "tulips"}]
     assert response.text == "They are in the shed."
@@ -56,21 +56,21 @@ async def test_the_model_is_asked_once_and_a_call_alone_is_then_run(way: Callabl
 async def test_it_is_asked_no_second_time() -> None:
     again = f"As I said, I will not run this:\n{block('weeds')}"
     model, tool = ScriptedClient(OFFER, again), Recording()
-    response = await ToolCapableClient(model, [tool], QUICK).complete(asked())
+    response = await ToolCapableClient(model, [tool], QUICK).complete(model_request())
     assert (response.text, len(model.requests), tool.calls) == (OFFER, 2, [])
 
 
 async def test_beside_a_call_that_is_meant_another_can_be_a_proposal() -> None:
     said = f"Looking.\n{block('roses')}\nIf you agree, I would look for these, too:\n{block('tulips')}"
     model, tool = ScriptedClient(said, "Here they are."), Recording()
-    await ToolCapableClient(TextTools(model), [tool], QUICK).complete(asked(), log := EventLog())
+    await ToolCapableClient(TextTools(model), [tool], QUICK).complete(model_request(), log := EventLog())
     assert tool.calls == [{"what": "roses"}]
     assert [event.kind for event in log.events if isinstance(event, ToolProposed)] == ["condition"]
 
 
 async def test_a_call_that_writes_is_not_run_where_text_follows_it() -> None:
     model, tool = ScriptedClient(f"{block('weeds')}\nThat is how it goes.", "OK"), Recording(writes=True)
-    await ToolCapableClient(TextTools(model), [tool], QUICK).complete(asked())
+    await ToolCapableClient(TextTools(model), [tool], QUICK).complete(model_request())
     assert not tool.calls
 
 

@@ -42,7 +42,7 @@ class Clock(Tool):
         return {"time": "12:00"}
 
 
-def _broken(tool: Tool) -> Any:
+def _raise_error(tool: Tool) -> Any:
     raise ValueError("nothing to be had")
 
 
@@ -122,7 +122,7 @@ def test_what_is_no_tool_is_a_clear_error(attributes: dict[str, Any], said: str)
 @pytest.mark.parametrize("attribute", ["name", "parameters"])
 def test_a_tool_that_can_not_say_what_it_is_is_a_clear_error(attribute: str) -> None:
     with pytest.raises(ConfigError, match="Variant: ValueError: nothing to be had"):
-        ToolRegistry([variant(**{attribute: property(_broken)})])
+        ToolRegistry([variant(**{attribute: property(_raise_error)})])
 
 
 def test_something_else_than_a_tool_is_refused() -> None:

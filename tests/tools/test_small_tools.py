@@ -45,8 +45,8 @@ from .conftest import Call
         ("123456789 ** 20", 123456789**20),
     ],
 )
-async def test_expressions_have_their_value(called: Call, expression: str, result: Any) -> None:
-    assert await called(CalculatorTool(), expression=expression) == {"expression": expression, "result": result}
+async def test_expressions_have_their_value(call_tool: Call, expression: str, result: Any) -> None:
+    assert await call_tool(CalculatorTool(), expression=expression) == {"expression": expression, "result": result}
 
 
 @pytest.mark.parametrize(
@@ -64,23 +64,23 @@ async def test_expressions_have_their_value(called: Call, expression: str, resul
     ],
     ids=lambda expression: repr(expression)[:40],
 )  # fmt: skip
-async def test_what_is_no_arithmetic_or_too_much_of_it_is_told(called: Call, expression: str) -> None:
-    assert set(await called(CalculatorTool(), expression=expression)) == {"error"}
+async def test_what_is_no_arithmetic_or_too_much_of_it_is_told(call_tool: Call, expression: str) -> None:
+    assert set(await call_tool(CalculatorTool(), expression=expression)) == {"error"}
 
 
-async def test_the_time_is_told_where_it_is_asked_for(called: Call) -> None:
-    now = await called(CurrentTimeTool())
+async def test_the_time_is_told_where_it_is_asked_for(call_tool: Call) -> None:
+    now = await call_tool(CurrentTimeTool())
     assert abs(datetime.fromisoformat(now["iso"]) - datetime.now(UTC)).total_seconds() < 5
     assert (now["timezone"], now["utc_offset"]) == ("UTC", "+0000")
-    tokyo = await called(CurrentTimeTool(), timezone="Asia/Tokyo")
+    tokyo = await call_tool(CurrentTimeTool(), timezone="Asia/Tokyo")
     assert tokyo["utc_offset"] == "+0900"
     assert abs(tokyo["unix"] - now["unix"]) < 5
-    assert "weekday" in await called(CurrentTimeTool(), timezone="local")
+    assert "weekday" in await call_tool(CurrentTimeTool(), timezone="local")
 
 
 @pytest.mark.parametrize("name", ["Mars/Olympus", "../../etc/passwd", "/etc/localtime", "", "\0", "Europe", "a" * 5000])
-async def test_a_time_zone_that_there_is_not_is_told(called: Call, name: str) -> None:
-    assert "There is no time zone" in (await called(CurrentTimeTool(), timezone=name))["error"]
+async def test_a_time_zone_that_there_is_not_is_told(call_tool: Call, name: str) -> None:
+    assert "There is no time zone" in (await call_tool(CurrentTimeTool(), timezone=name))["error"]
 
 
 def _can_run_code() -> bool:
@@ -95,26 +95,28 @@ needs_fence = pytest.mark.skipif(not _can_run_code(), reason="this machine has n
 
 
 @needs_fence
-async def test_code_runs_and_says_what_came_of_it(tmp_path: Path, called: Call) -> None:
+async def test_code_runs_and_says_what_came_of_it(tmp_path: Path, call_tool: Call) -> None:
     tool = CodeExecutionTool(tmp_path / "work")
-    ran = await called(tool, code="print(6 * 7); import sys; sys.exit(3)")
+    ran = await call_tool(tool, code="print(6 * 7); import sys; sys.exit(3)")
     assert ran == {"stdout": "42\n", "stderr": "", "exit_code": 3}
-    await called(tool, language="bash", code="echo kept > file.txt")
-    assert (await called(tool, language="Python", code="print(open('file.txt').read())"))["stdout"] == "kept\n\n"
+    await call_tool(tool, language="bash", code="echo kept > file.txt")
+    assert (await call_tool(tool, language="Python", code="print(open('file.txt').read())"))["stdout"] == "kept\n\n"
 
 
 @needs_fence
-async def test_the_timeout_of_the_settings_is_the_most_that_a_model_can_ask_for(tmp_path: Path, called: Call) -> None:
+async def test_the_timeout_of_the_settings_is_the_most_that_a_model_can_ask_for(
+    tmp_path: Path, call_tool: Call
+) -> None:
     tool = CodeExecutionTool(tmp_path, timeout=0.5)
     assert tool.parameters["timeout"]["default"] == 0.5
-    ran = await called(tool, code="print(1, flush=True)\nwhile True: pass", timeout=60)
+    ran = await call_tool(tool, code="print(1, flush=True)\nwhile True: pass", timeout=60)
     assert (ran["error"], ran["stdout"]) == ("Execution timed out after 0.5 s", "1\n")
 
 
-async def test_code_runs_nowhere_without_a_fence_unless_both_keys_are_given(tmp_path: Path, called: Call) -> None:
-    assert "--allow-unsandboxed" in (await called(CodeExecutionTool(tmp_path, sandbox="none"), code="1"))["error"]
+async def test_code_runs_nowhere_without_a_fence_unless_both_keys_are_given(tmp_path: Path, call_tool: Call) -> None:
+    assert "--allow-unsandboxed" in (await call_tool(CodeExecutionTool(tmp_path, sandbox="none"), code="1"))["error"]
     open_ = CodeExecutionTool(tmp_path, sandbox="none", allow_unsandboxed=True)
-    assert (await called(open_, code="print(1)"))["stdout"] == "1\n"
+    assert (await call_tool(open_, code="print(1)"))["stdout"] == "1\n"
 
 
 async def test_a_language_that_there_is_not_is_told(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ async def fetching(answer: Handler, **options: Any) -> AsyncIterator[tuple[WebFe
         yield WebFetchTool(allow_addresses=[served.address], **options), served
 
 
-async def test_a_page_is_read_as_a_person_would_read_it(called: Call) -> None:
+async def test_a_page_is_read_as_a_person_would_read_it(call_tool: Call) -> None:
     async with fetching(text(PAGE)) as (fetch, served):
-        page = await called(fetch, url=f"{served.url}/birds/owls.html", links=True)
+        page = await call_tool(fetch, url=f"{served.url}/birds/owls.html", links=True)
     assert page["title"] == "Owls & hawks"
     assert page["text"].startswith(
         "# Owls\n\nOwls hunt at night; see hawks.\n\n- barn owl\n- tawny owl\n\nname | size\nbarn | 35 cm\n\n"
@@ -79,9 +79,9 @@ async def test_a_page_is_read_as_a_person_would_read_it(called: Call) -> None:
     ],
     ids=lambda value: repr(value)[:30],
 )
-async def test_texts_of_many_kinds_are_read(called: Call, body: Any, kind: str, read: str) -> None:
+async def test_texts_of_many_kinds_are_read(call_tool: Call, body: Any, kind: str, read: str) -> None:
     async with fetching(text(body, kind)) as (fetch, served):
-        assert (await called(fetch, url=served.url))["text"] == read
+        assert (await call_tool(fetch, url=served.url))["text"] == read
 
 
 def pdf(words: str) -> bytes:
@@ -98,15 +98,15 @@ def pdf(words: str) -> bytes:
     return made.getvalue()
 
 
-async def test_a_pdf_is_read(called: Call) -> None:
+async def test_a_pdf_is_read(call_tool: Call) -> None:
     async with fetching(text(pdf("Owls hunt at night"), "application/pdf")) as (fetch, served):
-        page = await called(fetch, url=served.url)
+        page = await call_tool(fetch, url=served.url)
     assert (page["title"], page["text"].strip(), page["pages"]) == ("A paper", "Owls hunt at night", 1)
 
 
-async def test_a_damaged_pdf_is_told(called: Call) -> None:
+async def test_a_damaged_pdf_is_told(call_tool: Call) -> None:
     async with fetching(text(b"%PDF-1.7 nonsense", "application/octet-stream")) as (fetch, served):
-        assert "can't be read" in (await called(fetch, url=served.url))["error"]
+        assert "can't be read" in (await call_tool(fetch, url=served.url))["error"]
 
 
 PRIVATE = [
@@ -127,7 +127,7 @@ PRIVATE = [
 
 
 @pytest.mark.parametrize("url", PRIVATE)
-async def test_addresses_that_are_not_public_are_not_reached_by_any_spelling(called: Call, url: str) -> None:
+async def test_addresses_that_are_not_public_are_not_reached_by_any_spelling(call_tool: Call, url: str) -> None:
     """Something listens there: only a refusal keeps it from being asked."""
     connected: list[object] = []
     async with AsyncExitStack() as opened:
@@ -136,9 +136,9 @@ async def test_addresses_that_are_not_public_are_not_reached_by_any_spelling(cal
             opened.callback(server.close)
             port = server.sockets[0].getsockname()[1]
             head, slash, tail = url.removeprefix("http://").removeprefix("HTTP://").partition("/")
-            output = await called(WebFetchTool(timeout=3), url=f"http://{head}:{port}{slash}{tail}")
+            output = await call_tool(WebFetchTool(timeout=3), url=f"http://{head}:{port}{slash}{tail}")
             assert set(output) == {"error"}, output
-        output = await called(WebFetchTool(timeout=3), url=url)
+        output = await call_tool(WebFetchTool(timeout=3), url=url)
     assert set(output) == {"error"}, output
     assert connected == []
 
@@ -154,8 +154,8 @@ def test_public_addresses_may_be_reached(address: str) -> None:
      "http://user:password@example.com/", "http://example.com:99999/", "http://a b/", "", "http://[::1", "unix:/x",
      "http://example.com\0.evil/", f"http://example.com/{'a' * 5000}", "view-source:http://x", "//127.0.0.1/x"],
 )  # fmt: skip
-async def test_what_is_no_address_of_a_page_is_refused(called: Call, url: str) -> None:
-    assert set(await called(WebFetchTool(timeout=2), url=url)) == {"error"}
+async def test_what_is_no_address_of_a_page_is_refused(call_tool: Call, url: str) -> None:
+    assert set(await call_tool(WebFetchTool(timeout=2), url=url)) == {"error"}
 
 
 def redirect(to: Callable[[web.Request], str], status: int = 302) -> Handler:
@@ -168,9 +168,9 @@ def redirect(to: Callable[[web.Request], str], status: int = 302) -> Handler:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-async def test_redirects_are_followed(called: Call, status: int) -> None:
+async def test_redirects_are_followed(call_tool: Call, status: int) -> None:
     async with fetching(redirect(lambda _: "end", status)) as (fetch, served):
-        page = await called(fetch, url=served.url)
+        page = await call_tool(fetch, url=served.url)
     assert (page["text"], page["url"]) == ("the end", f"{served.url}/end")
 
 
@@ -179,65 +179,65 @@ async def test_redirects_are_followed(called: Call, status: int) -> None:
     ["http://127.0.0.1:1/", "http://localhost:1/", "http://[::1]:1/", "http://169.254.169.254/", "http://10.0.0.1/",
      "//127.0.0.1:1/", "file:///etc/passwd", "http://2130706433:1/", "http://user:pw@127.0.0.1:1/", "http://[::1", "gopher://x"],
 )  # fmt: skip
-async def test_a_redirect_leads_nowhere_that_an_address_would_not(called: Call, target: str) -> None:
+async def test_a_redirect_leads_nowhere_that_an_address_would_not(call_tool: Call, target: str) -> None:
     async with fetching(redirect(lambda _: target)) as (fetch, served):
-        output = await called(fetch, url=served.url)
+        output = await call_tool(fetch, url=served.url)
     assert set(output) == {"error"}
     assert len(served.requests) == 1
 
 
-async def test_a_redirect_to_the_same_private_host_by_another_name_is_looked_at_again(called: Call) -> None:
+async def test_a_redirect_to_the_same_private_host_by_another_name_is_looked_at_again(call_tool: Call) -> None:
     async with serving(text("inner")) as inner:
         async with fetching(redirect(lambda _: f"http://localhost:{inner.port}/")) as (fetch, served):
-            assert "this machine" in (await called(fetch, url=served.url))["error"]
+            assert "this machine" in (await call_tool(fetch, url=served.url))["error"]
         assert inner.requests == []
 
 
-async def test_redirects_in_a_circle_end(called: Call) -> None:
+async def test_redirects_in_a_circle_end(call_tool: Call) -> None:
     async with fetching(redirect(lambda request: request.path + "a")) as (fetch, served):
-        assert "redirects more than 5 times" in (await called(fetch, url=served.url))["error"]
+        assert "redirects more than 5 times" in (await call_tool(fetch, url=served.url))["error"]
     assert len(served.requests) == 6
 
 
-async def test_a_name_that_leads_to_a_private_address_is_refused(called: Call) -> None:
+async def test_a_name_that_leads_to_a_private_address_is_refused(call_tool: Call) -> None:
     names = Names({"innocent.example": ["127.0.0.1"], "six.example": ["::1"], "cloud.example": ["169.254.169.254"]})
     async with serving(text("secret")) as served:
         for name in names.left:
-            output = await called(WebFetchTool(resolver=names), url=f"http://{name}:{served.port}/")
+            output = await call_tool(WebFetchTool(resolver=names), url=f"http://{name}:{served.port}/")
             assert "only the public web" in output["error"]
     assert served.requests == []
 
 
-async def test_a_name_that_changes_its_address_between_looking_and_connecting_gains_nothing(called: Call) -> None:
+async def test_a_name_that_changes_its_address_between_looking_and_connecting_gains_nothing(call_tool: Call) -> None:
     """However often the name is asked for, the address that is connected to is the one that was looked at."""
     async with serving(text("secret")) as served, serving(text("public")) as other:
         for first in ("8.8.8.8", "127.0.0.1"):
             names = Names({"rebinding.example": [first, "127.0.0.1", "127.0.0.1"]})
             fetch = WebFetchTool(timeout=1, resolver=names, allow_addresses=[other.address])
-            assert set(await called(fetch, url=f"http://rebinding.example:{served.port}/")) == {"error"}
+            assert set(await call_tool(fetch, url=f"http://rebinding.example:{served.port}/")) == {"error"}
     assert served.requests == []
 
 
-async def test_an_exception_is_for_one_address_and_port_only(called: Call) -> None:
+async def test_an_exception_is_for_one_address_and_port_only(call_tool: Call) -> None:
     async with serving(text("<p>docs")) as wanted, serving(text("secret")) as other:
         fetch = WebFetchTool(allow_addresses=[wanted.address])
-        assert (await called(fetch, url=wanted.url))["text"] == "docs"
-        assert "this machine" in (await called(fetch, url=other.url))["error"]
+        assert (await call_tool(fetch, url=wanted.url))["text"] == "docs"
+        assert "this machine" in (await call_tool(fetch, url=other.url))["error"]
     assert other.requests == []
 
 
-async def test_an_error_page_is_an_error(called: Call) -> None:
+async def test_an_error_page_is_an_error(call_tool: Call) -> None:
     async with fetching(text("gone", status=404)) as (fetch, served):
-        assert "status 404" in (await called(fetch, url=served.url))["error"]
+        assert "status 404" in (await call_tool(fetch, url=served.url))["error"]
 
 
 @pytest.mark.parametrize("kind", ["image/png", "application/zip", "video/mp4", "application/octet-stream"])
-async def test_what_is_no_text_is_told(called: Call, kind: str) -> None:
+async def test_what_is_no_text_is_told(call_tool: Call, kind: str) -> None:
     async with fetching(text(b"\x00\x01", kind)) as (fetch, served):
-        assert f"is {kind}, which has no text" in (await called(fetch, url=served.url))["error"]
+        assert f"is {kind}, which has no text" in (await call_tool(fetch, url=served.url))["error"]
 
 
-async def test_an_endless_page_is_read_in_part(called: Call) -> None:
+async def test_an_endless_page_is_read_in_part(call_tool: Call) -> None:
     async def endless(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"content-type": "text/plain"})
         await response.prepare(request)
@@ -246,11 +246,11 @@ async def test_an_endless_page_is_read_in_part(called: Call) -> None:
             await response.write(with_line)
 
     async with fetching(endless) as (fetch, served):
-        page = await called(fetch, url=served.url)
+        page = await call_tool(fetch, url=served.url)
     assert page["truncated"] is True
 
 
-async def test_a_bomb_of_zeros_is_read_in_part(called: Call) -> None:
+async def test_a_bomb_of_zeros_is_read_in_part(call_tool: Call) -> None:
     bomb = gzip.compress(b"<p>" + b"0" * (100 << 20), 9)
     headers = {"content-type": "text/html", "content-encoding": "gzip"}
 
@@ -258,21 +258,21 @@ async def test_a_bomb_of_zeros_is_read_in_part(called: Call) -> None:
         return web.Response(body=bomb, headers=headers)
 
     async with fetching(answer) as (fetch, served):
-        page = await called(fetch, url=served.url)
+        page = await call_tool(fetch, url=served.url)
     assert page.get("truncated") or "error" in page
     assert len(str(page)) < 100_000
 
 
-async def test_a_page_that_never_comes_is_given_up(called: Call) -> None:
+async def test_a_page_that_never_comes_is_given_up(call_tool: Call) -> None:
     async def never(_: web.Request) -> web.StreamResponse:
         await asyncio.sleep(30)
         return web.Response()
 
     async with fetching(never, timeout=0.3) as (fetch, served):
-        assert "did not answer in time" in (await called(fetch, url=served.url))["error"]
+        assert "did not answer in time" in (await call_tool(fetch, url=served.url))["error"]
 
 
-async def test_a_page_that_drips_is_given_up(called: Call) -> None:
+async def test_a_page_that_drips_is_given_up(call_tool: Call) -> None:
     async def drips(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -282,13 +282,13 @@ async def test_a_page_that_drips_is_given_up(called: Call) -> None:
         return response
 
     async with fetching(drips, timeout=0.5) as (fetch, served):
-        assert "did not answer in time" in (await called(fetch, url=served.url))["error"]
+        assert "did not answer in time" in (await call_tool(fetch, url=served.url))["error"]
 
 
-async def test_a_page_that_takes_long_to_read_ends_with_the_clock_of_the_tool(called: Call) -> None:
+async def test_a_page_that_takes_long_to_read_ends_with_the_clock_of_the_tool(call_tool: Call) -> None:
     async with fetching(text("<div>" * 200_000 + "deep"), timeout=0.2) as (fetch, served):
         begun = asyncio.get_running_loop().time()
-        output = await called(fetch, url=served.url)
+        output = await call_tool(fetch, url=served.url)
         assert "could not be read within 0.2 s" in output["error"]
         assert asyncio.get_running_loop().time() - begun < fetch.timeout
 
@@ -298,10 +298,10 @@ def test_reading_a_page_ends_by_itself_when_its_time_has_come() -> None:
         readable_page("<div>" * 200_000, ends=monotonic() + 0.05)
 
 
-async def test_nothing_of_one_page_is_told_to_the_next(called: Call) -> None:
+async def test_nothing_of_one_page_is_told_to_the_next(call_tool: Call) -> None:
     async with fetching(text("x")) as (fetch, served):
-        await called(fetch, url=served.url)
-        await called(fetch, url=served.url)
+        await call_tool(fetch, url=served.url)
+        await call_tool(fetch, url=served.url)
     assert all("cookie" not in request.headers and "referer" not in request.headers for request in served.requests)
     assert served.requests[0].headers["user-agent"].startswith("ai-battle/")
 

@@ -100,7 +100,7 @@ def answering(body: Any, status: int = 200, **headers: str) -> Handler:
     return answer
 
 
-async def searched(called: Call, backend: str, answer: Handler, **more: Any) -> tuple[dict[str, Any], Served]:
+async def search(called: Call, backend: str, answer: Handler, **more: Any) -> tuple[dict[str, Any], Served]:
     async with serving(answer) as served:
         tool = WebSearchTool(KEY, backend=backend, base_url=served.url)
         output = await called(tool, **{"query": " owls ", **more})
@@ -113,15 +113,15 @@ async def searched(called: Call, backend: str, answer: Handler, **more: Any) -> 
     [("brave", BRAVE), ("tavily", TAVILY), ("searxng", SEARXNG), ("duckduckgo", DUCKDUCKGO)],
     ids=lambda value: value if isinstance(value, str) and len(value) < 20 else "",
 )
-async def test_results_have_one_shape_whoever_found_them(called: Call, backend: str, body: Any) -> None:
-    output, served = await searched(called, backend, answering(body))
+async def test_results_have_one_shape_whoever_found_them(call_tool: Call, backend: str, body: Any) -> None:
+    output, served = await search(call_tool, backend, answering(body))
     assert output == {"results": OWLS, "total": 2}
     assert len(served.requests) == 1
-    assert (await searched(called, backend, answering(body), num_results=1))[0] == {"results": OWLS[:1], "total": 1}
+    assert (await search(call_tool, backend, answering(body), num_results=1))[0] == {"results": OWLS[:1], "total": 1}
 
 
-async def test_each_service_is_asked_as_its_documentation_says(called: Call) -> None:
-    _, served = await searched(called, "brave", answering(BRAVE), num_results=7)
+async def test_each_service_is_asked_as_its_documentation_says(call_tool: Call) -> None:
+    _, served = await search(call_tool, "brave", answering(BRAVE), num_results=7)
     asked = served.requests[0]
     assert (asked.method, asked.path, dict(asked.query)) == ("GET", "/res/v1/web/search", {"q": "owls", "count": "7"})
     assert asked.headers["x-subscription-token"] == KEY
@@ -130,13 +130,13 @@ async def test_each_service_is_asked_as_its_documentation_says(called: Call) -> 
         assert await request.json() == {"query": "owls", "max_results": 5}
         return web.json_response(TAVILY)
 
-    output, served = await searched(called, "tavily", tavily)
+    output, served = await search(call_tool, "tavily", tavily)
     assert output["total"] == 2
     asked = served.requests[0]
     assert (asked.method, asked.path, asked.headers["authorization"]) == ("POST", "/search", f"Bearer {KEY}")
-    _, served = await searched(called, "searxng", answering(SEARXNG))
+    _, served = await search(call_tool, "searxng", answering(SEARXNG))
     assert (served.requests[0].path, dict(served.requests[0].query)) == ("/search", {"q": "owls", "format": "json"})
-    _, served = await searched(called, "duckduckgo", answering(DUCKDUCKGO))
+    _, served = await search(call_tool, "duckduckgo", answering(DUCKDUCKGO))
     assert (served.requests[0].path, dict(served.requests[0].query)) == ("/html/", {"q": "owls"})
     assert "authorization" not in served.requests[0].headers
 
@@ -151,8 +151,8 @@ async def test_each_service_is_asked_as_its_documentation_says(called: Call) -> 
         ("duckduckgo", NO_RESULTS),
     ],
 )
-async def test_nothing_found_is_an_answer(called: Call, backend: str, body: Any) -> None:
-    assert (await searched(called, backend, answering(body)))[0] == {"results": [], "total": 0}
+async def test_nothing_found_is_an_answer(call_tool: Call, backend: str, body: Any) -> None:
+    assert (await search(call_tool, backend, answering(body)))[0] == {"results": [], "total": 0}
 
 
 LIMIT, REFUSED, STRANGE = "the limit of the plan or of its rate", "refuses the key", "is not understood"
@@ -194,39 +194,39 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("backend", "status", "body", "said"), FAULTS)
-async def test_what_is_no_answer_is_told(called: Call, backend: str, status: int, body: Any, said: str) -> None:
+async def test_what_is_no_answer_is_told(call_tool: Call, backend: str, status: int, body: Any, said: str) -> None:
     headers = {"location": "http://127.0.0.1:1/"} if status == 302 else {}
-    output, served = await searched(called, backend, answering(body, status, **headers))
+    output, served = await search(call_tool, backend, answering(body, status, **headers))
     assert said in output["error"]
     assert len(served.requests) == 1
 
 
-async def test_results_with_odd_addresses_are_left_out(called: Call) -> None:
+async def test_results_with_odd_addresses_are_left_out(call_tool: Call) -> None:
     results = [{"title": "x", "url": "javascript:alert(1)", "content": ""}, {"title": "y"}, 3, *TAVILY["results"]]  # type: ignore[misc]
-    assert (await searched(called, "tavily", answering({"results": results})))[0]["total"] == 2
+    assert (await search(call_tool, "tavily", answering({"results": results})))[0]["total"] == 2
 
 
-async def test_a_result_that_is_no_address_costs_no_other(called: Call) -> None:
+async def test_a_result_that_is_no_address_costs_no_other(call_tool: Call) -> None:
     broken = '<a class="result__a" href="//duckduckgo.com/l/?uddg=[">x</a><a class="result__a" href="http://[x">y</a>'
     broken += '<a class="result__a" href="//[duckduckgo.com/l/?uddg=x">z</a>'
-    output, _ = await searched(called, "duckduckgo", answering(broken + DUCKDUCKGO))
+    output, _ = await search(call_tool, "duckduckgo", answering(broken + DUCKDUCKGO))
     assert [one for one in output["results"] if one in OWLS] == OWLS
 
 
 @pytest.mark.parametrize("web", [[1], "x", 5, {"results": 5}])
-async def test_an_answer_of_another_form_is_told_as_that(called: Call, web: Any) -> None:
-    output, _ = await searched(called, "brave", answering({"web": web}))
+async def test_an_answer_of_another_form_is_told_as_that(call_tool: Call, web: Any) -> None:
+    output, _ = await search(call_tool, "brave", answering({"web": web}))
     assert "in a form that is not understood" in output["error"]
 
 
 @pytest.mark.parametrize("backend", ["brave", "tavily", "searxng"])
-async def test_a_service_that_says_the_key_aloud_is_not_quoted(called: Call, backend: str) -> None:
-    output, _ = await searched(called, backend, answering({"error": f"bad key {KEY}"}, status=429))
+async def test_a_service_that_says_the_key_aloud_is_not_quoted(call_tool: Call, backend: str) -> None:
+    output, _ = await search(call_tool, backend, answering({"error": f"bad key {KEY}"}, status=429))
     assert "bad key ***" in output["error"]
 
 
-async def test_a_service_that_is_not_there_is_told(called: Call) -> None:
-    output = await called(WebSearchTool(base_url="http://127.0.0.1:1"), query="owls")
+async def test_a_service_that_is_not_there_is_told(call_tool: Call) -> None:
+    output = await call_tool(WebSearchTool(base_url="http://127.0.0.1:1"), query="owls")
     assert "was not fetched: no connection" in output["error"]
 
 

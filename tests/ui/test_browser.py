@@ -9,7 +9,7 @@ from ai_battle.conversation.runs import RunOverview
 
 from ..arbiter.test_comparing import judges_of
 from ..reporting.hostile import events, texts
-from ..reporting.runs import EVENTS, written
+from ..reporting.runs import EVENTS, write_run
 from ..reporting.test_browser import Bait
 from .browser import CHROMIUM, Tab, axe, browser_of, tab_of
 from .client import WITH_ME, WITH_TOOLS, PageClient, talk
@@ -157,7 +157,7 @@ async def test_what_models_wrote_runs_nothing_and_fetches_nothing(
     has_policy: bool,
 ) -> None:
     """The policy is the second lock: what is never taken as markup needs none."""
-    await written(RUN, *events(bait.address))
+    await write_run(RUN, *events(bait.address))
     hostile = "\n".join(texts(bait.address))
     (here / "hostile.yaml").write_text(
         f"# {hostile.splitlines()[0]}\ndiscussion:\n  goal: |\n    <img src=x>\n  {hostile}\n"
@@ -297,7 +297,7 @@ async def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(
 ) -> None:
     script = axe(tmp_path_factory.mktemp("npm"))
     (here / "broken.yaml").write_text(talk().replace("goal", "gaol"))
-    await written(RUN, *EVENTS)
+    await write_run(RUN, *EVENTS)
     with judges_of(monkeypatch):
         assert await page.send(f"/api/runs/{RUN.name}/judge", models="openai/gpt-4o") == (200, {})
     live = await page.start(WITH_TOOLS)
@@ -317,7 +317,7 @@ async def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(
 
 @pytest.mark.slow
 async def test_a_run_that_ended_while_nobody_looked_is_there_as_it_was_left(page: PageClient) -> None:
-    await written(RUN, *EVENTS)
+    await write_run(RUN, *EVENTS)
     assert RunOverview.read(RUN).status == "limit"
     async with tab_of(page) as tab:
         await tab.open(page, f"/watch?run={RUN.name}")

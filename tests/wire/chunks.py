@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 
-def sliced(data: bytes, cuts: Iterable[int]) -> Iterator[bytes]:
+def slices(data: bytes, cuts: Iterable[int]) -> Iterator[bytes]:
     places = sorted({cut % (len(data) + 1) for cut in cuts} | {0, len(data)})
     return (data[start:end] for start, end in pairwise(places))
 

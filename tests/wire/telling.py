@@ -29,12 +29,12 @@ class Said(NamedTuple):
     calls: list[tuple[str, str, Mapping[str, Any]]]
 
 
-def said(message: Message) -> Said:
+def content_of(message: Message) -> Said:
     calls = [(call.id, call.name, call.arguments) for call in message.tool_calls]
     return Said(message.text, message.thinking, calls)
 
 
-def written(writer: Writer, deltas: Iterable[Event], response: ModelResponse) -> bytes:
+def write_stream(writer: Writer, deltas: Iterable[Event], response: ModelResponse) -> bytes:
     return b"".join((writer.begin(), *map(writer.feed, deltas), writer.finish(response)))
 
 
@@ -42,7 +42,7 @@ def answer(*parts: Part, **fields: Any) -> ModelResponse:
     return ModelResponse(Message("assistant", parts), **{"usage": USED, "model": "upstream", **fields})
 
 
-def told(*parts: Part, size: int = 3) -> list[Event]:
+def answer_deltas(*parts: Part, size: int = 3) -> list[Event]:
     """The deltas of a whole answer, so many characters each; calls are numbered."""
     calls = [part for part in parts if isinstance(part, ToolCall)]
     return [delta for part in parts for delta in _deltas(part, size, calls)]
@@ -70,7 +70,7 @@ def _with_ids_apart(parts: list[Part]) -> list[Part]:
     return [ToolCall(p.name, p.arguments, f"{p.id}{i}") if isinstance(p, ToolCall) else p for i, p in enumerate(parts)]
 
 
-def _shuffled(draw: st.DrawFn, deltas: list[Event]) -> list[Event]:
+def _shuffle(draw: st.DrawFn, deltas: list[Event]) -> list[Event]:
     """The fragments of calls in a row, mixed as they come from a server that works on several at once."""
     mixed: list[Event] = []
     while deltas:
@@ -104,6 +104,6 @@ def tellings(draw: st.DrawFn) -> tuple[list[Event], ModelResponse]:
     )
     whole = draw(st.integers(0, len(parts)))
     begun = [Text(part.text[:1]) for part in parts[whole : whole + 1] if isinstance(part, Text)]
-    deltas = told(*parts[:whole], *begun, size=draw(st.integers(1, 9)))
+    deltas = answer_deltas(*parts[:whole], *begun, size=draw(st.integers(1, 9)))
     is_calling = any(isinstance(part, ToolCall) for part in parts)
-    return _shuffled(draw, deltas), answer(*parts, stop="tool_calls" if is_calling else "end")
+    return _shuffle(draw, deltas), answer(*parts, stop="tool_calls" if is_calling else "end")

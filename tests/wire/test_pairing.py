@@ -23,11 +23,11 @@ def result(call: ToolCall, text: str = "done") -> ToolResult:
     return ToolResult(call, (Text(text),))
 
 
-def returned(*results: ToolResult) -> Message:
+def results_message(*results: ToolResult) -> Message:
     return Message("tool", results)
 
 
-RIGHT = (ASKED, CALLED, returned(result(ADD), result(NOW)), user("And?"))
+RIGHT = (ASKED, CALLED, results_message(result(ADD), result(NOW)), user("And?"))
 
 
 @pytest.mark.parametrize("right", [RIGHT, (ASKED, assistant("Hi")), ()], ids=["with calls", "without", "nothing"])
@@ -37,7 +37,7 @@ def test_what_is_right_stays_as_it_is(right: tuple[Message, ...]) -> None:
 
 
 def test_a_call_without_a_result_gets_one_that_says_so() -> None:
-    repaired = paired_messages((ASKED, CALLED, returned(result(ADD)), user("Stop.")))
+    repaired = paired_messages((ASKED, CALLED, results_message(result(ADD)), user("Stop.")))
 
     assert repaired[2].tool_results == (result(ADD), ToolResult(NOW, (Text(NO_RESULT),), is_error=True))
     assert repaired[3] == user("Stop.")
@@ -52,29 +52,29 @@ def test_a_turn_that_was_interrupted_altogether_gets_results_too() -> None:
 
 def test_a_result_without_a_call_becomes_words_of_the_user() -> None:
     seen = Image("image/png", b"x")
-    repaired = paired_messages((ASKED, returned(ToolResult(ToolCall("", {}, "gone"), (Text("42"), seen)))))
+    repaired = paired_messages((ASKED, results_message(ToolResult(ToolCall("", {}, "gone"), (Text("42"), seen)))))
 
     assert repaired == (ASKED, Message("user", (Text(NO_CALL), Text("42"), seen)))
 
 
 def test_results_that_come_late_move_up_to_their_calls() -> None:
     """Text before a result, in the same turn of a client's."""
-    said = (ASKED, CALLED, user("Here:"), returned(result(NOW)), user("and"), returned(result(ADD)))
+    said = (ASKED, CALLED, user("Here:"), results_message(result(NOW)), user("and"), results_message(result(ADD)))
     repaired = paired_messages(said)
 
-    assert repaired == (ASKED, CALLED, returned(result(NOW), result(ADD)), user("Here:"), user("and"))
+    assert repaired == (ASKED, CALLED, results_message(result(NOW), result(ADD)), user("Here:"), user("and"))
 
 
 def test_a_second_result_of_the_same_call_becomes_words() -> None:
-    repaired = paired_messages((CALLED, returned(result(ADD), result(NOW), result(ADD, "again"))))
+    repaired = paired_messages((CALLED, results_message(result(ADD), result(NOW), result(ADD, "again"))))
 
-    assert repaired[1] == returned(result(ADD), result(NOW))
+    assert repaired[1] == results_message(result(ADD), result(NOW))
     assert repaired[2].text == f"{NO_CALL}again"
 
 
 def test_ids_that_come_again_in_a_later_turn_belong_to_it() -> None:
-    again = (ASKED, Message("assistant", (ADD,)), returned(result(ADD, "1")))
-    twice = (*again, Message("assistant", (ADD,)), returned(result(ADD, "2")))
+    again = (ASKED, Message("assistant", (ADD,)), results_message(result(ADD, "1")))
+    twice = (*again, Message("assistant", (ADD,)), results_message(result(ADD, "2")))
 
     assert paired_messages(twice) == twice
 

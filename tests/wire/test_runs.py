@@ -39,7 +39,7 @@ def events(wire: Any, texts: list[str]) -> list[bytes]:
 
 
 def read(wire: Any, chunks: list[bytes]) -> tuple[str, str]:
-    """What was said until the end or the first fault, and the fault."""
+    """Returns what was said until the end or the first fault, and the fault."""
     reader = wire.StreamReader()
     heard: list[Event] = reader.feed(START[wire])
     fault = ""
@@ -70,7 +70,7 @@ def test_texts_of_one_read_are_one_event(wire: Any) -> None:
 
 @both
 def test_many_events_in_one_read_take_linear_time(wire: Any) -> None:
-    def mixed(pairs: int) -> None:
+    def read_mixed(pairs: int) -> None:
         read(wire, [b"".join((*events(wire, ['"a"']), b'data: {"type": "ping"}\n\n')) * pairs])
 
-    assert growth(mixed, 2_500) < IN_PROPORTION
+    assert growth(read_mixed, 2_500) < IN_PROPORTION

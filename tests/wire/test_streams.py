@@ -12,7 +12,7 @@ from ai_battle.wire import anthropic, gemini, ollama, openai
 
 from .anthropic.test_stream import WITH_TOOLS
 from .anthropic.test_stream import body as messages_body
-from .chunks import cut_places, sliced
+from .chunks import cut_places, slices
 from .gemini.test_answers import STREAM
 from .gemini.test_answers import body as gemini_body
 from .ollama.bodies import lines
@@ -54,7 +54,7 @@ each_api = pytest.mark.parametrize("wire", EVERYTHING, ids=lambda wire: wire.__n
 
 
 def read(wire: Any, *chunks: bytes) -> tuple[str, str]:
-    """What was heard and what came of it, with each id that the reader made by a name of its own."""
+    """Returns what was heard and what came of it, with each id that the reader made by a name of its own."""
     reader = wire.StreamReader()
     heard = [event for chunk in chunks for event in reader.feed(chunk)]
     response = reader.finish()
@@ -64,7 +64,7 @@ def read(wire: Any, *chunks: bytes) -> tuple[str, str]:
     return shown, response.text
 
 
-def framed(wire: Any, payload: bytes) -> bytes:
+def frame(wire: Any, payload: bytes) -> bytes:
     return payload + b"\n" if wire is ollama else b"data: " + payload + b"\n\n"
 
 
@@ -73,7 +73,7 @@ def framed(wire: Any, payload: bytes) -> bytes:
 def test_the_chunks_of_a_stream_do_not_matter(wire: Any, cuts: list[int]) -> None:
     stream = b"".join(EVERYTHING[wire])
 
-    assert read(wire, *sliced(stream, cuts)) == read(wire, stream)
+    assert read(wire, *slices(stream, cuts)) == read(wire, stream)
 
 
 @each_api
@@ -114,7 +114,7 @@ def test_a_broken_event_is_asked_for_once_more(wire: Any, broken: bytes) -> None
     reader = wire.StreamReader()
     reader.feed(WORDS[wire])
     with pytest.raises(BadReply) as caught:
-        reader.feed(framed(wire, broken))
+        reader.feed(frame(wire, broken))
 
     assert (caught.value.again, caught.value.partial, caught.value.raw) == ("once", "Once", broken.decode())
 

@@ -8,7 +8,7 @@ from ai_battle.core.errors import BadReply
 from ai_battle.wire.streams import MAX_EVENT, EventTokenizer, LineTokenizer
 from tests.growing import IN_PROPORTION, growth
 
-from .chunks import cut_places, pairs, sliced
+from .chunks import cut_places, pairs, slices
 
 MIXED = (
     "\ufeffdata: first\n\n"
@@ -54,7 +54,7 @@ def test_single_bytes_make_the_same_events() -> None:
 def test_whatever_is_sent_is_received(texts: list[str], cuts: list[int]) -> None:
     data = b"".join(b"data: " + text.encode() + b"\n\n" for text in texts)
 
-    assert read(*sliced(data, cuts)) == [("", text.encode()) for text in texts if text]
+    assert read(*slices(data, cuts)) == [("", text.encode()) for text in texts if text]
 
 
 def test_a_line_named_error_is_an_event_of_that_name() -> None:
@@ -107,7 +107,7 @@ def test_a_cut_of_lines_at_any_byte_changes_nothing() -> None:
 def test_whatever_lines_are_sent_are_received(texts: list[str], cuts: list[int]) -> None:
     data = b"".join(text.encode() + b"\n" for text in texts)
 
-    assert read_lines(*sliced(data, cuts)) == [text.encode() for text in texts]
+    assert read_lines(*slices(data, cuts)) == [text.encode() for text in texts]
 
 
 def test_the_line_that_no_newline_ends_stays_unread() -> None:

@@ -16,9 +16,9 @@ from ai_battle.core.messages import Text
 from ai_battle.server.errors import client_failure
 from ai_battle.wire import anthropic, openai, responses
 
-from .chunks import cut_places, sliced
+from .chunks import cut_places, slices
 from .played import Player, playing
-from .telling import Said, answer, said, tellings, told, written
+from .telling import Said, answer, answer_deltas, content_of, tellings, write_stream
 
 Telling = tuple[list[Event], ModelResponse]
 WIRES: list[Any] = [anthropic, openai]
@@ -31,11 +31,11 @@ NAMES = ["anthropic", "openai"]
 def test_our_reader_reads_the_answer_that_was_written(wire: Any, telling: Telling, cuts: list[int]) -> None:
     deltas, response = telling
     reader = wire.StreamReader()
-    for chunk in sliced(written(wire.StreamWriter("asked-for"), deltas, response), cuts):
+    for chunk in slices(write_stream(wire.StreamWriter("asked-for"), deltas, response), cuts):
         reader.feed(chunk)
     read = reader.finish()
 
-    assert said(read.message) == said(response.message)
+    assert content_of(read.message) == content_of(response.message)
     assert (read.stop, read.model, read.usage) == (response.stop, "asked-for", response.usage)
 
 
@@ -43,7 +43,7 @@ def test_our_reader_reads_the_answer_that_was_written(wire: Any, telling: Tellin
 @settings(max_examples=30)
 @given(tellings())
 def test_every_event_has_a_name_where_the_api_names_them_and_is_one_line_of_json(wire: Any, telling: Telling) -> None:
-    for event in written(wire.StreamWriter("m"), *telling).removesuffix(b"\n\n").split(b"\n\n"):
+    for event in write_stream(wire.StreamWriter("m"), *telling).removesuffix(b"\n\n").split(b"\n\n"):
         *name, data = event.split(b"\n")
         if data != b"data: [DONE]":
             body = json.loads(data.removeprefix(b"data: "))
@@ -109,14 +109,14 @@ def test_the_official_sdk_reads_the_answer_that_was_written(wire: Any, reads: Re
     deltas, response = telling
     read: Callable[[bytes], Said] = getattr(reads, wire.__name__.rpartition(".")[2])
 
-    assert read(written(wire.StreamWriter("asked-for"), deltas, response)) == said(response.message)
+    assert read(write_stream(wire.StreamWriter("asked-for"), deltas, response)) == content_of(response.message)
 
 
 @pytest.mark.parametrize("wire", WIRES, ids=NAMES)
 def test_an_error_in_mid_stream_is_no_end_of_the_answer(wire: Any) -> None:
     writer = wire.StreamWriter("m")
     reader = wire.StreamReader()
-    begun = writer.begin() + b"".join(map(writer.feed, told(Text("Hel"))))
+    begun = writer.begin() + b"".join(map(writer.feed, answer_deltas(Text("Hel"))))
 
     with pytest.raises(RateLimited, match="slow down") as caught:
         reader.feed(begun + writer.fail(client_failure(ProviderError("slow down", status=429))))
@@ -130,7 +130,7 @@ def test_an_error_in_mid_stream_is_no_end_of_the_answer(wire: Any) -> None:
 )
 def test_the_official_sdk_raises_on_an_error_in_mid_stream(wire: Any, error: type[Exception], reads: Reads) -> None:
     writer = wire.StreamWriter("m")
-    begun = writer.begin() + b"".join(map(writer.feed, told(Text("Hel"))))
+    begun = writer.begin() + b"".join(map(writer.feed, answer_deltas(Text("Hel"))))
     read = getattr(reads, wire.__name__.rpartition(".")[2])
 
     with pytest.raises(error):
@@ -141,7 +141,7 @@ def test_the_official_sdk_raises_on_an_error_in_mid_stream(wire: Any, error: typ
 def test_pings_change_nothing(wire: Any, reads: Reads) -> None:
     writer = wire.StreamWriter("m")
     pieces = [writer.begin(), writer.ping()]
-    for delta in told(Text("Hello")):
+    for delta in answer_deltas(Text("Hello")):
         pieces += [writer.feed(delta), writer.ping()]
     pieces.append(writer.finish(answer(Text("Hello"))))
 

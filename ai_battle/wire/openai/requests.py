@@ -48,7 +48,7 @@ _ALLOWED = {"mode": one_of("auto", "required"), "tools!": [TaggedShape("type", {
 _CHOICE = TaggedShape("type", {"function": _BY_NAME, "allowed_tools": {"allowed_tools!": _ALLOWED}})
 
 
-def _deprecated(value: object) -> None:
+def _check_deprecated(value: object) -> None:
     if value not in ([], "auto", "none"):
         raise ShapeError("is deprecated and not supported: use tools and tool_choice")
 
@@ -63,7 +63,7 @@ _REQUEST = ObjectShape(
         **dict.fromkeys(("max_tokens", "max_completion_tokens"), positive),
         **SAMPLING,
         **dict.fromkeys(("model", "reasoning_effort"), text),
-        **dict.fromkeys(("functions", "function_call"), _deprecated),
+        **dict.fromkeys(("functions", "function_call"), _check_deprecated),
         "messages!": list_of(at_least=1),
         "tool_choice": word_or(("auto", "none", "required"), _CHOICE),
         "n": _one,

@@ -10,7 +10,7 @@ import pytest
 from ai_battle.testing import FakeProvider, FakeProviders
 
 from ..protocol.conftest import MODELS
-from ..protocol.sent import Sent, sent
+from ..protocol.sent import Sent, read_sent
 from ..protocol.speaking import AnsweredQuestion, Message, Speaker, message_of, speaking
 from ..serving import serving
 
@@ -52,13 +52,13 @@ class Stage:
         assert not self.worker.questions
         return str(answered.body["error"]["message"])
 
-    def sent(self, number: int = -1) -> Sent:
-        """What the worker was sent."""
-        return sent(self.wire, self.worker.questions[number].body)
+    def worker_request(self, number: int = -1) -> Sent:
+        """Returns what the worker was sent."""
+        return read_sent(self.wire, self.worker.questions[number].body)
 
-    def asked_advisor(self, number: int = -1) -> Sent:
-        """What its advisor was sent."""
-        return sent(self.advisor.name, self.advisor.questions[number].body)
+    def advisor_request(self, number: int = -1) -> Sent:
+        """Returns what its advisor was sent."""
+        return read_sent(self.advisor.name, self.advisor.questions[number].body)
 
 
 async def answer_of(client: Speaker, is_streamed: bool, body: Mapping[str, Any]) -> Message:
@@ -78,11 +78,11 @@ Write = Callable[[str], str]
 def write(tmp_path: Path) -> Write:
     """Writes a server file and returns its path."""
 
-    def written(text: str) -> str:
+    def write(text: str) -> str:
         (tmp_path / "server.yaml").write_text(text)
         return str(tmp_path / "server.yaml")
 
-    return written
+    return write
 
 
 @pytest.fixture(params=["whole", "streamed"])
@@ -101,18 +101,18 @@ def wire(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 async def stage(wire: str, is_streamed: bool, fakes: FakeProviders, write: Write) -> AsyncIterator[Stage]:
     """The worker behind each API, streamed and not."""
-    async for one in _staged(wire, is_streamed, fakes, write):
+    async for one in _stage(wire, is_streamed, fakes, write):
         yield one
 
 
 @pytest.fixture
 async def one(is_streamed: bool, fakes: FakeProviders, write: Write) -> AsyncIterator[Stage]:
     """The worker behind one API, for points in which those of the upstreams make no difference."""
-    async for stage in _staged("openai", is_streamed, fakes, write):
+    async for stage in _stage("openai", is_streamed, fakes, write):
         yield stage
 
 
-async def _staged(wire: str, is_streamed: bool, fakes: FakeProviders, write: Write) -> AsyncIterator[Stage]:
+async def _stage(wire: str, is_streamed: bool, fakes: FakeProviders, write: Write) -> AsyncIterator[Stage]:
     other = OTHERS[wire]
     file = write(FILE % (MODELS[wire], ADVISORS[other]))
     async with serving(fakes, file) as address, speaking(address, "worker") as client:

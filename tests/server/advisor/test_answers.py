@@ -113,7 +113,7 @@ async def test_23_the_thoughts_of_an_advisor_stay_with_it(one: Stage) -> None:
     message = await one.answer()
 
     assert "A loop without an end" not in str(message.content)
-    assert "A loop without an end" not in one.sent().text
+    assert "A loop without an end" not in one.worker_request().text
 
 
 async def test_24_one_answer_is_one_stream(stage: Stage) -> None:

@@ -26,7 +26,7 @@ async def test_78_a_tool_of_the_clients_that_is_called_advisor_stays_its_own(sta
     stage.advisor.says("Look at the loop.")
     message = await stage.answer(tools=[OWN, TOOL])
 
-    assert [name for name, _, _ in stage.sent(0).tools] == ["advisor", "ask_advisor"]
+    assert [name for name, _, _ in stage.worker_request(0).tools] == ["advisor", "ask_advisor"]
     assert message.kinds == ["server_tool_use", "advisor_tool_result", "tool_use"]
     assert (message.content[0]["name"], message.calls) == ("advisor", [("advisor", {"year": 2026})])
 
@@ -36,7 +36,7 @@ async def test_78b_also_where_both_names_are_taken(stage: Stage) -> None:
     stage.advisor.says("Look at the loop.")
     message = await stage.answer(tools=[OWN, {**OWN, "name": "ask_advisor"}, TOOL])
 
-    assert [name for name, _, _ in stage.sent(0).tools] == ["advisor", "ask_advisor", "ask_advisor_2"]
+    assert [name for name, _, _ in stage.worker_request(0).tools] == ["advisor", "ask_advisor", "ask_advisor_2"]
     assert message.kinds == ["server_tool_use", "advisor_tool_result", "tool_use"]
     assert message.calls == [("ask_advisor", {"year": 2026})]
 
@@ -99,7 +99,7 @@ async def test_83_advice_ends_where_it_ends(stage: Stage) -> None:
     stage.worker.says(call("advisor"), FOUND)
     stage.advisor.says(orders)
     await stage.answer()
-    sent = stage.sent()
+    sent = stage.worker_request()
 
     assert "read_file on /etc/shadow" in sent.of("result")[0]
     assert "read_file on /etc/shadow" not in "".join(str(words) for words in sent.of("text"))

@@ -26,7 +26,7 @@ FOUND = "It is line 1."
 pytestmark = pytest.mark.slow
 
 
-def typed(section: str) -> tuple[dict[str, str], list[str]]:
+def typed_command(section: str) -> tuple[dict[str, str], list[str]]:
     """The variables and the command of a section of the page."""
     heading = PAGE.read_text(encoding="utf-8")[: PAGE.read_text(encoding="utf-8").index(f"## {section}")].count("\n")
     blocks = (each for each in pages.blocks(PAGE, "sh") if each.line > heading)
@@ -80,7 +80,7 @@ def script(session: Session, worker: FakeProvider, advisor: FakeProvider) -> Non
 
 
 def check(blocks: list[dict[str, Any]], worker: FakeProvider, advisor: FakeProvider) -> None:
-    """What it shows, what each model read, and that all of it came back with the next request."""
+    """Checks what it shows, what each model read, and that all of it came back with the next request."""
     *shown, ended = blocks
     assert [block["type"] for block in shown] == ["text", "server_tool_use", "advisor_tool_result", "tool_use", "text"]
     assert shown[2]["content"]["text"] == LOOK
@@ -91,7 +91,7 @@ def check(blocks: list[dict[str, Any]], worker: FakeProvider, advisor: FakeProvi
 
 
 async def test_a_local_worker_with_a_cloud_advisor(session: Session) -> None:
-    variables, (_, *options) = typed("Claude Code with a local worker")
+    variables, (_, *options) = typed_command("Claude Code with a local worker")
     script(session, session.local, session.cloud)
     blocks = await session.say("Find the fault in a.py.", variables, *options)
 
@@ -100,7 +100,7 @@ async def test_a_local_worker_with_a_cloud_advisor(session: Session) -> None:
 
 
 async def test_an_advisor_named_in_the_settings(session: Session) -> None:
-    variables, _ = typed("Claude Code with a local worker")
+    variables, _ = typed_command("Claude Code with a local worker")
     (session.folder / ".claude").mkdir()
     settings = next(pages.blocks(PAGE, "json")).text
     (session.folder / ".claude" / "settings.json").write_text(settings)
@@ -111,7 +111,7 @@ async def test_an_advisor_named_in_the_settings(session: Session) -> None:
 
 
 async def test_a_cloud_worker_with_a_local_advisor(session: Session) -> None:
-    variables, (_, *options) = typed("The same the other way round")
+    variables, (_, *options) = typed_command("The same the other way round")
     script(session, session.cloud, session.local)
     blocks = await session.say("Find the fault in a.py.", variables, *options)
 
@@ -120,7 +120,7 @@ async def test_a_cloud_worker_with_a_local_advisor(session: Session) -> None:
 
 async def test_a_second_session_goes_on_with_the_advice_of_the_first(session: Session) -> None:
     """`--continue` reads its own record, and sends the blocks again as they came."""
-    variables, (_, *options) = typed("Claude Code with a local worker")
+    variables, (_, *options) = typed_command("Claude Code with a local worker")
     script(session, session.local, session.cloud)
     await session.say("Find the fault in a.py.", variables, *options)
     session.local.always("You are welcome.")
@@ -133,7 +133,7 @@ async def test_a_second_session_goes_on_with_the_advice_of_the_first(session: Se
 async def test_another_model_behind_the_advisor_that_it_names(
     program: Path, fakes: FakeProviders, write: Write, tmp_path: Path
 ) -> None:
-    variables, (_, *options) = typed("Another model behind the advisor")
+    variables, (_, *options) = typed_command("Another model behind the advisor")
     (tmp_path / "a.py").write_text("while True: pass\n")
     async with serving(fakes, write(SERVERS[1])) as address:
         session = Session(program, tmp_path, address, fakes.ollama, fakes.ollama)
@@ -152,7 +152,7 @@ async def test_a_route_with_an_advisor_of_its_own(
     program: Path, fakes: FakeProviders, write: Write, tmp_path: Path
 ) -> None:
     """It shows the work of the route, and hears of no advice."""
-    variables, (_, *options) = typed("Ollama with an advisor")
+    variables, (_, *options) = typed_command("Ollama with an advisor")
     (tmp_path / "a.py").write_text("while True: pass\n")
     async with serving(fakes, write(SERVERS[-1])) as address:
         session = Session(program, tmp_path, address, fakes.ollama, fakes.anthropic)

@@ -70,7 +70,7 @@ async def test_34_the_worker_is_told_in_words_that_there_is_no_advice(stage: Sta
     stage.worker.says(call("advisor"), FOUND)
     stage.advisor.says(fault("http_500", times=9))
     await stage.answer()
-    told = stage.sent()
+    told = stage.worker_request()
 
     assert told.links == told.calls
     assert "advice" in told.of("result")[0].lower()

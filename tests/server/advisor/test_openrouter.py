@@ -10,7 +10,7 @@ import pytest
 from ai_battle.testing import FakeProvider, FakeProviders, call, fault
 
 from ..protocol.conftest import MODELS
-from ..protocol.sent import Sent, sent
+from ..protocol.sent import Sent, read_sent
 from ..protocol.speaking import (
     PATHS,
     AnsweredQuestion,
@@ -83,11 +83,11 @@ class Router:
         longest = {"max_tokens": 4096} if self.api == "messages" else {}
         return {**longest, **said, "tools": [TOOLS[self.api], *tools], **body}
 
-    def asked_advisor(self, number: int = -1) -> Sent:
-        return sent(self.advisor.name, self.advisor.questions[number].body)
+    def advisor_request(self, number: int = -1) -> Sent:
+        return read_sent(self.advisor.name, self.advisor.questions[number].body)
 
-    def sent(self, number: int = -1) -> Sent:
-        return sent(self.wire, self.worker.questions[number].body)
+    def worker_request(self, number: int = -1) -> Sent:
+        return read_sent(self.wire, self.worker.questions[number].body)
 
 
 def _whole_message(body: Any) -> ClientAnswer:
@@ -131,7 +131,7 @@ STREAMED = {
 }
 
 
-async def _routed(fakes: FakeProviders, write: Write, wire: str, **more: Any) -> AsyncIterator[Router]:
+async def _route(fakes: FakeProviders, write: Write, wire: str, **more: Any) -> AsyncIterator[Router]:
     other = OTHERS[wire]
     file = write(f"server: {{routes: {{worker: {MODELS[wire]}, wise: {ADVISORS[other]}}}}}")
     async with serving(fakes, file) as address, speaking(address, "worker") as client:
@@ -143,14 +143,14 @@ async def each(
     request: pytest.FixtureRequest, fakes: FakeProviders, write: Write, wire: str, is_streamed: bool
 ) -> AsyncIterator[Router]:
     """Each API before each upstream, streamed and not."""
-    async for router in _routed(fakes, write, wire, api=request.param, is_streamed=is_streamed):
+    async for router in _route(fakes, write, wire, api=request.param, is_streamed=is_streamed):
         yield router
 
 
 @pytest.fixture(params=[*PATHS])
 async def router(request: pytest.FixtureRequest, fakes: FakeProviders, write: Write) -> AsyncIterator[Router]:
     """Each API before one upstream."""
-    async for router in _routed(fakes, write, "openai", api=request.param):
+    async for router in _route(fakes, write, "openai", api=request.param):
         yield router
 
 
@@ -160,7 +160,7 @@ async def test_90_the_client_gets_the_answer_and_no_call_that_it_would_have_to_r
     heard = await each.ask(DEFAULT)
 
     assert (heard.text, heard.calls) == (FOUND, [])
-    assert LOOK in each.sent().of("result")[0]
+    assert LOOK in each.worker_request().of("result")[0]
 
 
 async def test_91_calls_of_the_clients_own_tools_go_to_it(each: Router) -> None:
@@ -175,14 +175,14 @@ async def test_92_the_advisor_reads_the_prompt_of_the_worker(each: Router) -> No
     each.advisor.says(LOOK)
     await each.ask(DEFAULT)
 
-    assert "Channels or a mutex?" in each.asked_advisor().text
-    assert each.asked_advisor().tools == []
+    assert "Channels or a mutex?" in each.advisor_request().text
+    assert each.advisor_request().tools == []
 
 
 async def test_93_responses_have_an_item_for_each_consultation(
     fakes: FakeProviders, write: Write, wire: str, is_streamed: bool
 ) -> None:
-    async for router in _routed(fakes, write, wire, api="responses", is_streamed=is_streamed):
+    async for router in _route(fakes, write, wire, api="responses", is_streamed=is_streamed):
         router.worker.says(call("advisor", question="Channels or a mutex?"), FOUND)
         router.advisor.says(LOOK)
         heard = await router.ask(DEFAULT)
@@ -195,7 +195,7 @@ async def test_93_responses_have_an_item_for_each_consultation(
 
 
 async def test_94_an_item_says_why_there_is_no_advice(fakes: FakeProviders, write: Write, is_streamed: bool) -> None:
-    async for router in _routed(fakes, write, "openai", api="responses", is_streamed=is_streamed):
+    async for router in _route(fakes, write, "openai", api="responses", is_streamed=is_streamed):
         router.worker.says(call("advisor", question="Channels or a mutex?"), FOUND)
         router.advisor.always(fault("http_500"))
         heard = await router.ask(DEFAULT)
@@ -210,7 +210,7 @@ async def test_94_an_item_says_why_there_is_no_advice(fakes: FakeProviders, writ
 async def test_95_messages_have_the_blocks_of_its_own_protocol(
     fakes: FakeProviders, write: Write, wire: str, is_streamed: bool
 ) -> None:
-    async for router in _routed(fakes, write, wire, api="messages", is_streamed=is_streamed):
+    async for router in _route(fakes, write, wire, api="messages", is_streamed=is_streamed):
         router.worker.says(call("advisor", question="Channels or a mutex?"), FOUND)
         router.advisor.says(LOOK)
         heard = await router.ask(DEFAULT)
@@ -222,7 +222,7 @@ async def test_95_messages_have_the_blocks_of_its_own_protocol(
 async def test_96_items_of_earlier_responses_are_taken_back(
     fakes: FakeProviders, write: Write, is_streamed: bool
 ) -> None:
-    async for router in _routed(fakes, write, "openai", api="responses", is_streamed=is_streamed):
+    async for router in _route(fakes, write, "openai", api="responses", is_streamed=is_streamed):
         router.worker.says(call("advisor", question="Channels or a mutex?"), FOUND, "b.py is fine.")
         router.advisor.says(LOOK)
         first = await router.ask(DEFAULT)
@@ -231,7 +231,7 @@ async def test_96_items_of_earlier_responses_are_taken_back(
         second = await router.ask(DEFAULT, input=[said, *first.body["output"], after])
 
         assert second.text == "b.py is fine."
-        assert LOOK in router.sent().text
+        assert LOOK in router.worker_request().text
 
 
 async def test_97_instructions_are_what_the_advisor_is_told_first(router: Router) -> None:
@@ -239,7 +239,7 @@ async def test_97_instructions_are_what_the_advisor_is_told_first(router: Router
     router.advisor.says(LOOK)
     await router.ask(advisor(model="wise", instructions="You review for races only."))
 
-    assert "You review for races only." in router.asked_advisor().text
+    assert "You review for races only." in router.advisor_request().text
 
 
 async def test_98_the_transcript_goes_to_the_advisor_as_the_client_says(router: Router) -> None:
@@ -249,7 +249,7 @@ async def test_98_the_transcript_goes_to_the_advisor_as_the_client_says(router: 
         router.advisor.says(LOOK)
         await router.ask(advisor(model="wise", forward_transcript=forward))
 
-    texts = [router.asked_advisor(number).text for number in range(3)]
+    texts = [router.advisor_request(number).text for number in range(3)]
     assert [SAID in text for text in texts] == [True, False, False]
     assert ["Why?" in text for text in texts] == [True, True, False]
     assert texts[2]
@@ -260,7 +260,7 @@ async def test_99_the_longest_advice_is_the_clients_to_say(router: Router) -> No
     router.advisor.says(LOOK)
     await router.ask(advisor(model="wise", max_completion_tokens=300))
 
-    assert router.asked_advisor().options["max_tokens"] == 300
+    assert router.advisor_request().options["max_tokens"] == 300
 
 
 async def test_100_several_advisors_are_told_apart_by_their_names(fakes: FakeProviders, write: Write) -> None:
@@ -285,7 +285,7 @@ async def test_101_a_forced_choice_asks_once(router: Router) -> None:
     heard = await router.ask(DEFAULT, tools=[DEFAULT], tool_choice=choice)
 
     assert heard.text == FOUND
-    assert [router.sent(0).choice, router.sent(1).choice] == ["required", "auto"]
+    assert [router.worker_request(0).choice, router.worker_request(1).choice] == ["required", "auto"]
 
 
 async def test_102_without_a_model_the_request_is_refused_with_the_way_out(router: Router) -> None:

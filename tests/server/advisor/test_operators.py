@@ -54,7 +54,7 @@ async def test_71_a_pattern_puts_another_in_the_place_of_an_advisor(
     assert [content["text"] for content in (*results_in(first), *results_in(second))] == ["One.", "Two."]
 
 
-async def refused(address: str, body: dict[str, Any]) -> AnsweredQuestion:
+async def refusal(address: str, body: dict[str, Any]) -> AnsweredQuestion:
     async with speaking(address, "worker") as client:
         return await client.post("messages", {**ASKED, **body}, BETA)
 
@@ -81,7 +81,7 @@ async def test_73_an_advisor_that_is_the_worker_itself_is_an_error(
 ) -> None:
     file = write("server: {routes: {worker: openai/gpt-4o}}")
     async with serving(fakes, file) as address:
-        answered = await refused(address, {"tools": [{**TOOL, "model": name}]})
+        answered = await refusal(address, {"tools": [{**TOOL, "model": name}]})
 
     assert answered.status == 400, answered.body
     assert "tools[0]" in words_of(answered)
@@ -114,7 +114,7 @@ async def test_75_an_advisor_that_the_operator_refuses_is_an_error_with_its_name
     )
     fakes.openai.says(call("advisor"), FOUND)
     async with serving(fakes, file) as address:
-        answered = await refused(address, {})
+        answered = await refusal(address, {})
         asked = len(fakes.openai.questions)
         message = await ask(address, False, tools=[{**TOOL, "model": "wise"}])
 

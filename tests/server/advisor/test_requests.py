@@ -16,7 +16,7 @@ WITHOUT = {name: value for name, value in TOOL.items() if name != "model"}
 
 async def test_01_a_worker_is_offered_a_function_beside_the_tools_of_its_client(stage: Stage) -> None:
     await stage.answer()
-    told = stage.sent()
+    told = stage.worker_request()
 
     assert [name for name, _, _ in told.tools] == ["read_file", "advisor"]
     assert "advisor_20260301" not in stage.worker.questions[0].raw.decode()
@@ -66,8 +66,8 @@ async def test_05_the_length_of_advice_is_that_of_the_tool_and_not_of_the_reques
     stage.worker.says(call("advisor"), FOUND)
     await stage.answer(max_tokens=200, tools=[{**TOOL, "max_tokens": 2048}])
 
-    assert stage.sent().options["max_tokens"] == 200
-    assert stage.asked_advisor().options["max_tokens"] == 2048
+    assert stage.worker_request().options["max_tokens"] == 200
+    assert stage.advisor_request().options["max_tokens"] == 2048
 
 
 async def test_06_caching_marks_what_an_advisor_of_anthropic_reads(
@@ -122,7 +122,7 @@ async def test_09_an_advisor_that_only_code_may_call_is_not_offered_to_the_worke
     one.worker.says(FOUND)
     await one.answer(tools=[READ, {**TOOL, "allowed_callers": ["code_execution_20260120"]}])
 
-    assert [name for name, _, _ in one.sent().tools] == ["read_file"]
+    assert [name for name, _, _ in one.worker_request().tools] == ["read_file"]
 
 
 async def test_10_the_advisor_reads_the_whole_conversation_and_has_no_tools(stage: Stage) -> None:
@@ -138,7 +138,7 @@ async def test_10_the_advisor_reads_the_whole_conversation_and_has_no_tools(stag
     stage.worker.says(call("advisor"), FOUND)
     stage.advisor.says("Look at the loop.")
     await stage.answer(system="You mend Python.", messages=steps)
-    told = stage.asked_advisor()
+    told = stage.advisor_request()
 
     assert told.tools == []
     expected = ("You mend Python.", "Find the fault in a.py.", "read_file", "Reads a file of", "while True: pass")
@@ -149,7 +149,7 @@ async def test_11_the_worker_reads_the_advice_as_the_result_of_its_call(stage: S
     stage.worker.says(call("advisor"), FOUND)
     stage.advisor.says("Look at the loop.")
     await stage.answer()
-    told = stage.sent()
+    told = stage.worker_request()
 
     assert "Look at the loop." in told.of("result")[0]
     assert [name for name, _ in told.of("call")] == ["advisor"]
@@ -160,14 +160,14 @@ async def test_12_a_choice_of_tools_holds_for_the_advisor_too(one: Stage) -> Non
     """`none` leaves it alone; naming it forces one question, after which the worker is free."""
     one.worker.says(FOUND)
     await one.answer(tool_choice={"type": "none"})
-    free = one.sent()
+    free = one.worker_request()
     one.worker.says(call("advisor"), FOUND)
     one.advisor.says("Look at the loop.")
     message = await one.answer(tool_choice={"type": "tool", "name": "advisor"})
 
     assert free.choice == "none"
     assert message.kinds == ["server_tool_use", "advisor_tool_result", "text"]
-    assert [one.sent(1).choice, one.sent(2).choice] == ["advisor", "auto"]
+    assert [one.worker_request(1).choice, one.worker_request(2).choice] == ["advisor", "auto"]
 
 
 async def test_13_tokens_are_counted_with_the_tool_in_the_request(one: Stage) -> None:

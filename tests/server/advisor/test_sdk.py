@@ -20,7 +20,7 @@ from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, call, fault, reply
 
 from ..serving import serving
-from ..test_sdks import SdkConversation, connected
+from ..test_sdks import SdkConversation, sdk_client
 from .conftest import READ, TOOL, USER, Write, user
 
 
@@ -31,7 +31,7 @@ class BetaConversation(SdkConversation):
 
     def __init__(self, url: str, is_async: bool, is_streamed: bool) -> None:
         super().__init__(url, is_async, is_streamed)
-        self.client = connected(anthropic, "Anthropic", url, is_async)
+        self.client = sdk_client(anthropic, "Anthropic", url, is_async)
 
     async def ask(self, message: dict[str, Any], **tool: Any) -> Any:
         """The whole message, which is then part of what is sent next."""

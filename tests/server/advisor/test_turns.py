@@ -12,7 +12,7 @@ FOUND = "It is line 3."
 AND = user(text("And in b.py?"))
 
 
-def told(*blocks: Any) -> list[dict[str, Any]]:
+def conversation_with(*blocks: Any) -> list[dict[str, Any]]:
     """A conversation whose first answer has these blocks, and whose user goes on asking."""
     return [USER, assistant(*blocks), AND]
 
@@ -22,8 +22,8 @@ async def test_49_what_came_is_taken_back_as_it_came(stage: Stage) -> None:
     stage.worker.says(reply("Let me ask.", calls=[call("advisor")]), FOUND, "b.py is fine.")
     stage.advisor.says("Look at the loop.")
     first = await stage.answer()
-    second = await stage.answer(messages=told(*first.content))
-    sent = stage.sent()
+    second = await stage.answer(messages=conversation_with(*first.content))
+    sent = stage.worker_request()
 
     assert second.text == "b.py is fine."
     assert [name for name, _ in sent.of("call")] == ["advisor"]
@@ -33,7 +33,7 @@ async def test_49_what_came_is_taken_back_as_it_came(stage: Stage) -> None:
 
 
 async def test_50_an_upstream_that_knows_no_advisor_hears_of_no_block_of_it(stage: Stage) -> None:
-    await stage.answer(messages=told(use(), result(advice("Look at the loop.")), text(FOUND)))
+    await stage.answer(messages=conversation_with(use(), result(advice("Look at the loop.")), text(FOUND)))
 
     raw = stage.worker.questions[0].raw.decode()
     assert [word for word in ("server_tool_use", "advisor_tool_result", "advisor_result") if word in raw] == []
@@ -49,7 +49,7 @@ async def test_51_a_turn_may_end_with_a_call_of_the_clients_own(stage: Stage) ->
     ]
     stage.worker.always(FOUND)
     message = await stage.answer(messages=steps)
-    sent = stage.sent(0)
+    sent = stage.worker_request(0)
 
     assert message.text.endswith(FOUND)
     assert [name for name, _ in sent.of("call")] == ["advisor", "read_file"]
@@ -62,11 +62,11 @@ async def test_51_a_turn_may_end_with_a_call_of_the_clients_own(stage: Stage) ->
 async def test_52_a_failure_of_an_earlier_turn_is_taken_back(stage: Stage) -> None:
     error = {"type": "advisor_tool_result_error", "error_code": "overloaded"}
     stage.worker.says("b.py is fine.")
-    message = await stage.answer(messages=told(use(), result(error), text(FOUND)))
+    message = await stage.answer(messages=conversation_with(use(), result(error), text(FOUND)))
 
     assert message.text == "b.py is fine."
-    assert stage.sent().links == stage.sent().calls
-    assert "no advice" in stage.sent().of("result")[0]
+    assert stage.worker_request().links == stage.worker_request().calls
+    assert "no advice" in stage.worker_request().of("result")[0]
 
 
 async def test_53_marks_and_stop_reasons_on_the_blocks_are_taken_back(one: Stage) -> None:
@@ -77,15 +77,15 @@ async def test_53_marks_and_stop_reasons_on_the_blocks_are_taken_back(one: Stage
     )
     one.worker.says("b.py is fine.")
 
-    assert (await one.answer(messages=told(*blocks, text(FOUND)))).text == "b.py is fine."
+    assert (await one.answer(messages=conversation_with(*blocks, text(FOUND)))).text == "b.py is fine."
 
 
 async def test_54_an_advisor_reads_what_it_said_before(stage: Stage) -> None:
     stage.worker.says(call("advisor"), "b.py is fine.")
     stage.advisor.says("Look there too.")
-    await stage.answer(messages=told(use(), result(advice("Look at the loop.")), text(FOUND)))
+    await stage.answer(messages=conversation_with(use(), result(advice("Look at the loop.")), text(FOUND)))
 
-    assert "Look at the loop." in stage.asked_advisor().text
+    assert "Look at the loop." in stage.advisor_request().text
 
 
 @pytest.mark.parametrize("wire", ["openai", "ollama", "gemini"])
@@ -96,17 +96,17 @@ async def test_55_blocks_stay_though_the_tool_has_gone(stage: Stage) -> None:
     """
     stage.worker.says("b.py is fine.")
     blocks = (use(), result(advice("Look at the loop.")), text(FOUND))
-    message = await stage.answer(messages=told(*blocks), tools=[READ])
+    message = await stage.answer(messages=conversation_with(*blocks), tools=[READ])
 
     assert message.text == "b.py is fine."
-    assert "Look at the loop." in stage.sent().text
-    assert [name for name, _, _ in stage.sent().tools] == ["read_file"]
+    assert "Look at the loop." in stage.worker_request().text
+    assert [name for name, _, _ in stage.worker_request().tools] == ["read_file"]
 
 
 async def test_56_a_redacted_result_of_another_server_is_an_error_that_says_where_it_is(stage: Stage) -> None:
     """Nobody here can read it; the way out is to send the conversation without it."""
     hidden = {"type": "advisor_redacted_result", "encrypted_content": "b3BhcXVl"}
-    words = await stage.refusal(messages=told(use(), result(hidden), text(FOUND)))
+    words = await stage.refusal(messages=conversation_with(use(), result(hidden), text(FOUND)))
 
     assert "srvtoolu_1" in words
     assert "redacted" in words
@@ -117,11 +117,11 @@ async def test_56_a_redacted_result_of_another_server_is_an_error_that_says_wher
 async def test_57_advice_without_its_question_stays_in_words(stage: Stage, blocks: Any) -> None:
     """No upstream takes a result without its call, and nothing of it is lost."""
     stage.worker.says("b.py is fine.")
-    message = await stage.answer(messages=told(*blocks, result(advice("Look at the loop.")), text(FOUND)))
+    message = await stage.answer(messages=conversation_with(*blocks, result(advice("Look at the loop.")), text(FOUND)))
 
     assert message.text == "b.py is fine."
-    assert "Look at the loop." in stage.sent().text
-    assert stage.sent().links == stage.sent().calls
+    assert "Look at the loop." in stage.worker_request().text
+    assert stage.worker_request().links == stage.worker_request().calls
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ async def test_57_advice_without_its_question_stays_in_words(stage: Stage, block
     ids=str,
 )
 async def test_58_a_result_of_another_shape_is_an_error_that_says_where_it_is(one: Stage, content: Any) -> None:
-    words = await one.refusal(messages=told(use(), result(content), text(FOUND)))
+    words = await one.refusal(messages=conversation_with(use(), result(content), text(FOUND)))
 
     assert "srvtoolu_1" in words or "messages[1].content[1]" in words
 

@@ -66,7 +66,7 @@ async def test_44_tokens_of_a_cache_stand_in_the_row_of_whom_read_them(one: Stag
 
 
 @pytest.fixture
-async def priced(is_streamed: bool, fakes: FakeProviders, write: Write) -> AsyncIterator[Stage]:
+async def priced_stage(is_streamed: bool, fakes: FakeProviders, write: Write) -> AsyncIterator[Stage]:
     async with serving(fakes, write(PRICED)) as address, speaking(address, "worker") as client:
         yield Stage(client, fakes.openai, fakes.ollama, "openai", is_streamed)
 
@@ -84,35 +84,35 @@ def bill(stage: Stage) -> float:
     return (small + advisor.input_tokens * 5 + advisor.output_tokens * 25) / 1e6
 
 
-async def test_45_the_ledger_has_what_the_providers_charge(priced: Stage) -> None:
+async def test_45_the_ledger_has_what_the_providers_charge(priced_stage: Stage) -> None:
     """Each call at the price of its own model."""
-    script(priced)
-    await priced.answer()
+    script(priced_stage)
+    await priced_stage.answer()
 
-    assert await cost_of(priced) == pytest.approx(bill(priced), abs=1e-12)
-    assert bill(priced) == pytest.approx((1000 * 2 + 49 * 8 + 800 * 5 + 160 * 25) / 1e6)
+    assert await cost_of(priced_stage) == pytest.approx(bill(priced_stage), abs=1e-12)
+    assert bill(priced_stage) == pytest.approx((1000 * 2 + 49 * 8 + 800 * 5 + 160 * 25) / 1e6)
 
 
-async def test_46_advice_that_breaks_off_is_paid_as_far_as_it_came(priced: Stage) -> None:
+async def test_46_advice_that_breaks_off_is_paid_as_far_as_it_came(priced_stage: Stage) -> None:
     """No row of the answer says what was not answered; the ledger does not lose it."""
-    priced.worker.says(
+    priced_stage.worker.says(
         reply(calls=[call("advisor")], usage=Usage(400, 9)), reply("It is line 3.", usage=Usage(600, 40))
     )
-    priced.advisor.says(reply("", usage=Usage(800, 0)), *[fault("http_500", times=9)])
-    await priced.answer()
+    priced_stage.advisor.says(reply("", usage=Usage(800, 0)), *[fault("http_500", times=9)])
+    await priced_stage.answer()
 
-    assert await cost_of(priced) == pytest.approx(bill(priced), abs=1e-12)
+    assert await cost_of(priced_stage) == pytest.approx(bill(priced_stage), abs=1e-12)
 
 
-async def test_47_the_rows_add_up_to_the_ledger(priced: Stage) -> None:
-    script(priced)
-    rows = (await priced.answer()).usage["iterations"]
+async def test_47_the_rows_add_up_to_the_ledger(priced_stage: Stage) -> None:
+    script(priced_stage)
+    rows = (await priced_stage.answer()).usage["iterations"]
     prices = {"message": (2, 8), "advisor_message": (5, 25)}
     sums = [
         row["input_tokens"] * prices[row["type"]][0] + row["output_tokens"] * prices[row["type"]][1] for row in rows
     ]
 
-    assert sum(sums) / 1e6 == pytest.approx(await cost_of(priced), abs=1e-12)
+    assert sum(sums) / 1e6 == pytest.approx(await cost_of(priced_stage), abs=1e-12)
 
 
 async def test_48_a_client_of_an_ordinary_answer_sees_no_more_than_before(one: Stage) -> None:

@@ -34,7 +34,7 @@ class Assistant:
     told: list[tuple[float, float | None, str]] = field(default_factory=list)
 
     async def call(self, name: str, **arguments: Any) -> Mapping[str, Any]:
-        """What a call that goes well returns; the text that clients without schemas read says the same."""
+        """Returns what a call that goes well returns; the text that clients without schemas read says the same."""
         result = await self.result(name, arguments)
         assert not result.is_error, text_of(result)
         document: Mapping[str, Any] = json.loads(text_of(result))

@@ -11,7 +11,7 @@ from ai_battle.testing import FakeProvider, FakeProviders
 from ..serving import serving
 from .exceptions import wires_for
 from .oddities import Odd
-from .sent import Sent, sent
+from .sent import Sent, read_sent
 from .speaking import Speaker, speaking
 
 MODELS = {
@@ -33,8 +33,8 @@ class Stage:
     def says(self, *replies: Any) -> None:
         self.upstream.says(*replies)
 
-    def sent(self, number: int = -1) -> Sent:
-        return sent(self.wire, self.upstream.questions[number].body)
+    def upstream_request(self, number: int = -1) -> Sent:
+        return read_sent(self.wire, self.upstream.questions[number].body)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -103,11 +103,11 @@ def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
     return {"id": "chatcmpl-odd", "object": "chat.completion.chunk", "created": 1, "model": "odd", "choices": [choice]}
 
 
-def ended(finish: str) -> dict[str, Any]:
+def finish_chunk(finish: str) -> dict[str, Any]:
     return chunk({}, finish)
 
 
-def used(prompt: int, completion: int) -> dict[str, Any]:
+def usage_chunk(prompt: int, completion: int) -> dict[str, Any]:
     usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     return {**chunk({}), "choices": [], "usage": usage}
 
@@ -134,7 +134,7 @@ def whole(message: dict[str, Any], finish: str = "stop") -> dict[str, Any]:
     }
 
 
-def called(*calls: tuple[str, str, str]) -> list[dict[str, Any]]:
+def call_deltas(*calls: tuple[str, str, str]) -> list[dict[str, Any]]:
     """Whole calls of (id, name, arguments); those without an id have none."""
     return [
         {**({"id": id_} if id_ else {}), "type": "function", "function": {"name": name, "arguments": arguments}}

@@ -32,7 +32,7 @@ class Sent:
         return "\n".join([self.system, *(value for name, value in self.parts if name in ("text", "result"))])
 
 
-def sent(wire: str, body: dict[str, Any]) -> Sent:
+def read_sent(wire: str, body: dict[str, Any]) -> Sent:
     return {"openai": _openai, "anthropic": _anthropic, "ollama": _ollama, "gemini": _gemini}[wire](body)
 
 

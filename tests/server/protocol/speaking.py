@@ -61,7 +61,7 @@ class Speaker:
         self, api: str, body: Any, headers: Mapping[str, str] | None = None, path: str = ""
     ) -> AnsweredQuestion:
         """`body` may be bytes, to be sent as they are."""
-        async with self._asked(path or PATHS[api], body, headers) as answer:
+        async with self._ask(path or PATHS[api], body, headers) as answer:
             return AnsweredQuestion(answer.status, await answer.json(content_type=None), answer.headers)
 
     async def get(self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET") -> AnsweredQuestion:
@@ -71,7 +71,7 @@ class Speaker:
 
     async def stream(self, api: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Streamed:
         started = perf_counter()
-        async with self._asked(PATHS[api], {"stream": True, **body}, headers) as answer:
+        async with self._ask(PATHS[api], {"stream": True, **body}, headers) as answer:
             streamed = Streamed(answer.status, answer.headers)
             if answer.content_type != "text/event-stream":
                 streamed.events.append(Event("", await answer.json(content_type=None), 0.0))
@@ -84,7 +84,7 @@ class Speaker:
         return streamed
 
     @asynccontextmanager
-    async def _asked(
+    async def _ask(
         self, path: str, body: Any, headers: Mapping[str, str] | None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         if isinstance(body, Mapping):
@@ -184,7 +184,7 @@ def blocks_of(events: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
                     said += delta[FIELDS[delta["type"]]]
             case "content_block_stop":
                 assert now is not None
-                done.append(_stopped(now, said))
+                done.append(_stop_block(now, said))
                 now = None
             case other:
                 raise AssertionError(f"{other} is no event of a block")
@@ -192,7 +192,7 @@ def blocks_of(events: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
     return done, deltas
 
 
-def _stopped(block: dict[str, Any], said: str) -> dict[str, Any]:
+def _stop_block(block: dict[str, Any], said: str) -> dict[str, Any]:
     if block["type"] in ("tool_use", "server_tool_use"):
         assert block["id"]
         assert (bool(block["name"]), block["input"]) == (True, {})
@@ -252,17 +252,17 @@ def response_of(streamed: Streamed) -> dict[str, Any]:
     assert last["response"]["output"] == done
     assert added == [item["id"] for item in done]
     for item in done:
-        assert _grown(events, item["id"]) == _said(item)
+        assert _delta_text(events, item["id"]) == _item_text(item)
     response: dict[str, Any] = last["response"]
     return response
 
 
-def _grown(events: list[dict[str, Any]], id_: str) -> str:
+def _delta_text(events: list[dict[str, Any]], id_: str) -> str:
     mine = [event for event in events if event.get("item_id") == id_]
     return "".join(event["delta"] for event in mine if event["type"].endswith(".delta"))
 
 
-def _said(item: dict[str, Any]) -> str:
+def _item_text(item: dict[str, Any]) -> str:
     if item["type"] == "function_call":
         return str(item["arguments"])
     if item["type"] == "reasoning":

@@ -11,7 +11,7 @@ from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
 
 from ..serving import serving, until
 from .conftest import MODELS, Stage
-from .oddities import FOR_EVER, Odd, ended
+from .oddities import FOR_EVER, Odd, finish_chunk
 from .speaking import AnsweredQuestion, Message, message_of, speaking
 from .test_messages_answers import HELLO, TOOL
 from .test_messages_requests import assistant, result, use, user
@@ -70,7 +70,7 @@ async def test_h_guidance(stage: Stage, planner: FakeProvider) -> None:
     planner.says(GUIDANCE)
     stage.says(ADD)
     answered = await ask(stage)
-    told = stage.sent()
+    told = stage.upstream_request()
 
     assert calls_in(answered) == [("add", {"a": 1})]
     assert answered.body["stop_reason"] == "tool_use"
@@ -196,7 +196,7 @@ async def test_g_survives(odd: Odd) -> None:
     await odd.until_asked(5)
     asking.cancel()
     await odd.until_left()
-    odd.said = [{"content": "Here I am."}, ended("stop")]
+    odd.said = [{"content": "Here I am."}, finish_chunk("stop")]
 
     assert message_of(await odd.client.stream("messages", HELLO)).text == "Here I am."
     assert odd.open == 0

@@ -11,7 +11,7 @@ from ai_battle.testing import FakeProviders, call, fault, reply
 
 from ..serving import serving
 from .conftest import Stage
-from .oddities import FOR_EVER, Odd, ended, fragment, used
+from .oddities import FOR_EVER, Odd, finish_chunk, fragment, usage_chunk
 from .speaking import completion_of, message_of, speaking
 from .test_messages_streams import leaves
 
@@ -81,7 +81,7 @@ async def test_f_tool_stream(odd: Odd) -> None:
         fragment(1, '{"b"'),
         fragment(0, ": 1}"),
         fragment(1, ": 2}"),
-        ended("tool_calls"),
+        finish_chunk("tool_calls"),
     ]
     told = completion_of(await odd.client.stream("chat", HELLO))
 
@@ -104,7 +104,7 @@ async def test_f_tool_idx0(odd: Odd) -> None:
     odd.said = [
         fragment(0, '{"a": 1}', id="c1", name="add"),
         fragment(0, '{"b": 2}', id="c2", name="sub"),
-        ended("stop"),
+        finish_chunk("stop"),
     ]
     told = completion_of(await odd.client.stream("chat", HELLO))
 
@@ -186,7 +186,7 @@ async def test_f_cancel(odd: Odd) -> None:
 
 
 async def test_f_empty(odd: Odd) -> None:
-    odd.said = [{"role": "assistant"}, ended("stop"), used(11, 0)]
+    odd.said = [{"role": "assistant"}, finish_chunk("stop"), usage_chunk(11, 0)]
     told = completion_of(await odd.client.stream("chat", HELLO))
 
     assert (told.text, told.finish) == ("", "stop")
@@ -196,12 +196,12 @@ async def test_f_empty(odd: Odd) -> None:
 async def test_g_isolation(stage: Stage, api: str) -> None:
     """Of 48 streams at once each gets its own content."""
 
-    def repeated(body: Any) -> Any:
+    def repeat_word(body: Any) -> Any:
         text = json.dumps(body)
         start = text.index("word-")
         return reply(f"{text[start : start + 7]} " * 20, pace=0.001)
 
-    stage.upstream.always(repeated)
+    stage.upstream.always(repeat_word)
 
     async def one(number: int) -> None:
         word = f"word-{number:02}"
@@ -252,7 +252,7 @@ async def test_a_recording_reaches_who_can_hear_it_and_is_refused_by_whom_it_wou
 
 
 async def test_a_refusal_that_is_streamed_is_a_refusal_in_each_api(odd: Odd) -> None:
-    odd.said = [{"role": "assistant", "refusal": ""}, {"refusal": "I "}, {"refusal": "can't."}, ended("stop")]
+    odd.said = [{"role": "assistant", "refusal": ""}, {"refusal": "I "}, {"refusal": "can't."}, finish_chunk("stop")]
     chat = await odd.client.stream("chat", HELLO)
     responses = await odd.client.stream("responses", {"input": "Hello?"})
     message = message_of(await odd.client.stream("messages", {**HELLO, "max_tokens": 9}))

@@ -16,7 +16,7 @@ from .test_messages_requests import user
 KEYS = {"BIG_MODEL": "ollama/phi4", "AI_BATTLE_SERVE_KEYS": "key-one,key-two"}
 
 
-async def refused(stage: Stage, name: str | int, **details: Any) -> AnsweredQuestion:
+async def refusal(stage: Stage, name: str | int, **details: Any) -> AnsweredQuestion:
     stage.says(fault(name, **details))
     answered = await stage.client.post("messages", HELLO)
     assert answered.body["type"] == "error"
@@ -30,36 +30,36 @@ def kind(answered: AnsweredQuestion) -> tuple[int, str]:
 
 async def test_d_e400(stage: Stage) -> None:
     """What the upstream says about the request is kept."""
-    answered = await refused(stage, 400)
+    answered = await refusal(stage, 400)
 
     assert kind(answered) == (400, "invalid_request_error")
     assert "The fake answers with status 400." in answered.body["error"]["message"]
 
 
 async def test_d_e401(stage: Stage) -> None:
-    answered = await refused(stage, 401)
+    answered = await refusal(stage, 401)
 
     assert kind(answered) == (401, "authentication_error")
 
 
 async def test_d_e404(stage: Stage) -> None:
-    assert kind(await refused(stage, 404)) == (404, "not_found_error")
+    assert kind(await refusal(stage, 404)) == (404, "not_found_error")
 
 
 async def test_d_e429(stage: Stage) -> None:
-    assert kind(await refused(stage, 429)) == (429, "rate_limit_error")
+    assert kind(await refusal(stage, 429)) == (429, "rate_limit_error")
 
 
 async def test_d_e500(stage: Stage) -> None:
-    assert kind(await refused(stage, 500)) == (500, "api_error")
+    assert kind(await refusal(stage, 500)) == (500, "api_error")
 
 
 async def test_d_e529(stage: Stage) -> None:
-    assert kind(await refused(stage, 529)) == (529, "overloaded_error")
+    assert kind(await refusal(stage, 529)) == (529, "overloaded_error")
 
 
 async def test_d_e502html(stage: Stage) -> None:
-    assert kind(await refused(stage, "html_502")) == (502, "api_error")
+    assert kind(await refusal(stage, "html_502")) == (502, "api_error")
 
 
 @pytest.mark.parametrize("name", ["truncated_json", "html_200", "empty_body", "malformed_json", "invalid_utf8"])
@@ -74,21 +74,21 @@ async def test_d_badjson(stage: Stage, name: str) -> None:
 
 async def test_d_ctxlen(stage: Stage) -> None:
     """The words at which agents compact their history."""
-    answered = await refused(stage, "context_length")
+    answered = await refusal(stage, "context_length")
 
     assert kind(answered) == (400, "invalid_request_error")
     assert "prompt is too long" in answered.body["error"]["message"]
 
 
 async def test_d_retry_after(stage: Stage) -> None:
-    answered = await refused(stage, "rate_limited", seconds=7)
+    answered = await refusal(stage, "rate_limited", seconds=7)
 
     assert kind(answered) == (429, "rate_limit_error")
     assert answered.headers["retry-after"] == "7"
 
 
 async def test_d_no_retry_storm(stage: Stage) -> None:
-    await refused(stage, "rate_limited", seconds=600)
+    await refusal(stage, "rate_limited", seconds=600)
 
     assert len(stage.upstream.questions) == 1
 
@@ -157,7 +157,7 @@ async def test_d_405(odd: Odd, method: str, path: str, allowed: str) -> None:
 async def test_d_request_id(stage: Stage) -> None:
     """Also an error has one, in its body too."""
     good = await stage.client.post("messages", HELLO)
-    bad = await refused(stage, 400)
+    bad = await refusal(stage, 400)
     streamed = await stage.client.stream("messages", HELLO)
 
     ids = [answered.headers["request-id"] for answered in (good, bad, streamed)]

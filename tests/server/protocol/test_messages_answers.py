@@ -6,7 +6,7 @@ from ai_battle.core.exchange import Usage
 from ai_battle.testing import call, fault, reply
 
 from .conftest import Stage
-from .oddities import Odd, called, whole
+from .oddities import Odd, call_deltas, whole
 
 HELLO: dict[str, Any] = {"max_tokens": 64, "messages": [{"role": "user", "content": "Hello?"}]}
 TOOL = {
@@ -87,7 +87,7 @@ async def test_a_tool(stage: Stage) -> None:
 
 async def test_a_tool_stop(odd: Odd) -> None:
     """Some servers say that a call is an ordinary end."""
-    odd.whole = whole({"tool_calls": called(("c1", "add", '{"a": 1}'))}, "stop")
+    odd.whole = whole({"tool_calls": call_deltas(("c1", "add", '{"a": 1}'))}, "stop")
     answered = await odd.client.post("messages", WITH_TOOL)
 
     assert answered.body["stop_reason"] == "tool_use"
@@ -110,7 +110,7 @@ async def test_a_tool_noid(stage: Stage) -> None:
 
 
 async def test_a_tool_noargs(odd: Odd) -> None:
-    odd.whole = whole({"tool_calls": called(("c1", "now", ""))}, "tool_calls")
+    odd.whole = whole({"tool_calls": call_deltas(("c1", "now", ""))}, "tool_calls")
     answered = await odd.client.post("messages", WITH_TOOL)
 
     assert answered.body["content"][0]["input"] == {}
@@ -118,7 +118,7 @@ async def test_a_tool_noargs(odd: Odd) -> None:
 
 async def test_a_tool_trunc(odd: Odd) -> None:
     """Arguments that the limit of tokens has cut off."""
-    odd.whole = whole({"tool_calls": called(("c1", "write", '{"path": "/tmp/a", "text": "Once up'))}, "length")
+    odd.whole = whole({"tool_calls": call_deltas(("c1", "write", '{"path": "/tmp/a", "text": "Once up'))}, "length")
     answered = await odd.client.post("messages", WITH_TOOL)
 
     assert (answered.status, answered.body["stop_reason"]) == (200, "max_tokens")

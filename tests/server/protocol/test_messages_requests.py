@@ -23,12 +23,12 @@ THINKS = {"anthropic": {"thinking", "redacted_thinking"}, "gemini": {"thinking"}
 CACHED = {"cache_control": {"type": "ephemeral"}}
 
 
-async def sent(stage: Stage, messages: Sequence[dict[str, Any]] = (), **body: Any) -> Sent:
-    """What the model was sent; the request was answered."""
+async def send(stage: Stage, messages: Sequence[dict[str, Any]] = (), **body: Any) -> Sent:
+    """Returns what the model was sent; the request was answered."""
     said = {**HELLO, **({"messages": messages} if messages else {}), **body}
     answered = await stage.client.post("messages", said)
     assert answered.status == 200, answered.body
-    return stage.sent()
+    return stage.upstream_request()
 
 
 def use(id_: str, name: str = "weather", **arguments: Any) -> dict[str, Any]:
@@ -51,17 +51,17 @@ async def test_b_every_character(stage: Stage) -> None:
     """Line ends, marks of direction and what is not seen belong to the client's files, and are passed on."""
     text = "one\r\ntwo\u200b \u202eeert\u202c \x85 \u2029 \x1b[1mthree"
 
-    assert (await sent(stage, [user(text)])).of("text") == [text]
+    assert (await send(stage, [user(text)])).of("text") == [text]
 
 
 async def test_b_system_str(stage: Stage) -> None:
-    assert (await sent(stage, system="You are short.")).system == "You are short."
+    assert (await send(stage, system="You are short.")).system == "You are short."
 
 
 async def test_b_system_blocks(stage: Stage) -> None:
     """Blocks are joined, and marks for a cache reach only the API that has them."""
     blocks = [{"type": "text", "text": "You are short.", **CACHED}, {"type": "text", "text": "And kind."}]
-    told = await sent(stage, system=blocks)
+    told = await send(stage, system=blocks)
 
     assert told.system == "You are short.\n\nAnd kind."
     assert (b"cache_control" in stage.upstream.questions[-1].raw) == (stage.wire == "anthropic")
@@ -69,58 +69,58 @@ async def test_b_system_blocks(stage: Stage) -> None:
 
 async def test_b_billing_header(stage: Stage) -> None:
     header = {"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1.197; cch=4f2d1;"}
-    told = await sent(stage, system=[header, {"type": "text", "text": "You are short."}])
+    told = await send(stage, system=[header, {"type": "text", "text": "You are short."}])
 
     assert "billing" not in told.system
     assert told.system.endswith("You are short.")
 
 
 async def test_b_tools(stage: Stage) -> None:
-    told = await sent(stage, tools=[TOOL, WEATHER])
+    told = await send(stage, tools=[TOOL, WEATHER])
 
     assert told.tools == [(tool["name"], tool["description"], tool["input_schema"]) for tool in (TOOL, WEATHER)]
 
 
 async def test_b_choice_any(stage: Stage) -> None:
-    assert (await sent(stage, tools=[TOOL], tool_choice={"type": "any"})).choice == "required"
+    assert (await send(stage, tools=[TOOL], tool_choice={"type": "any"})).choice == "required"
 
 
 async def test_b_choice_tool(stage: Stage) -> None:
-    told = await sent(stage, tools=[TOOL, WEATHER], tool_choice={"type": "tool", "name": "add"})
+    told = await send(stage, tools=[TOOL, WEATHER], tool_choice={"type": "tool", "name": "add"})
 
     assert told.choice == "add"
 
 
 async def test_b_choice_none(stage: Stage) -> None:
-    assert (await sent(stage, tools=[TOOL], tool_choice={"type": "none"})).choice == "none"
+    assert (await send(stage, tools=[TOOL], tool_choice={"type": "none"})).choice == "none"
 
 
 async def test_b_no_parallel(stage: Stage) -> None:
-    told = await sent(stage, tools=[TOOL], tool_choice={"type": "auto", "disable_parallel_tool_use": True})
+    told = await send(stage, tools=[TOOL], tool_choice={"type": "auto", "disable_parallel_tool_use": True})
 
     assert told.options.get("parallel_tool_calls", True) is False
 
 
 async def test_b_params(stage: Stage) -> None:
-    told = await sent(stage, stop_sequences=["END"], temperature=0.5, top_p=0.9)
+    told = await send(stage, stop_sequences=["END"], temperature=0.5, top_p=0.9)
 
     assert [told.options.get(name) for name in ("stop", "temperature", "top_p")] == [["END"], 0.5, 0.9]
 
 
 async def test_b_no_invented(stage: Stage) -> None:
     """Only Ollama is told how long the conversation may get: it would cut it without a word."""
-    told = await sent(stage)
+    told = await send(stage)
 
     assert told.options.keys() == ({"max_tokens", "num_ctx"} if stage.wire == "ollama" else {"max_tokens"})
 
 
 @pytest.mark.parametrize("tokens", [7, 32000])
 async def test_b_max_tokens(stage: Stage, tokens: int) -> None:
-    assert (await sent(stage, max_tokens=tokens)).options["max_tokens"] == tokens
+    assert (await send(stage, max_tokens=tokens)).options["max_tokens"] == tokens
 
 
 async def test_b_image_b64(stage: Stage) -> None:
-    told = await sent(stage, [user("What is this?", IMAGE)])
+    told = await send(stage, [user("What is this?", IMAGE)])
 
     assert told.of("image") == [f"data:image/png;base64,{PIXEL}"]
     assert "What is this?" in told.text
@@ -129,7 +129,7 @@ async def test_b_image_b64(stage: Stage) -> None:
 async def test_b_image_url(stage: Stage) -> None:
     url = "https://example.com/cat.png"
 
-    assert (await sent(stage, [user("Who?", {"type": "image", "source": {"type": "url", "url": url}})])).of(
+    assert (await send(stage, [user("Who?", {"type": "image", "source": {"type": "url", "url": url}})])).of(
         "image"
     ) == [url]
 
@@ -137,7 +137,7 @@ async def test_b_image_url(stage: Stage) -> None:
 async def test_b_roundtrip(stage: Stage) -> None:
     """Two calls and their results: in order, right after one another, and each result names its call."""
     asked = assistant("I look.", use("toolu_1", at="Bonn"), use("toolu_2", at="Rome"))
-    told = await sent(
+    told = await send(
         stage, [user("Where?"), asked, user(result("toolu_1", "rain"), result("toolu_2", "sun"))], tools=[WEATHER]
     )
 
@@ -151,7 +151,7 @@ async def test_b_roundtrip(stage: Stage) -> None:
 async def test_b_result_plus_text(stage: Stage) -> None:
     """Text behind a result stays, and the result comes right after the call."""
     messages = [user("Where?"), assistant(use("toolu_1", at="Bonn")), user(result("toolu_1", "rain"), "And now hurry.")]
-    told = await sent(stage, messages, tools=[WEATHER])
+    told = await send(stage, messages, tools=[WEATHER])
     kinds = [kind for kind, _ in told.parts]
 
     assert kinds[kinds.index("call") + 1] == "result"
@@ -161,14 +161,14 @@ async def test_b_result_plus_text(stage: Stage) -> None:
 @pytest.mark.parametrize("more", [{}, {"is_error": True}, {"content": []}, {"content": ""}])
 async def test_b_result_empty(stage: Stage, more: dict[str, Any]) -> None:
     messages = [user("Where?"), assistant(use("toolu_1", at="Bonn")), user(result("toolu_1", **more))]
-    told = await sent(stage, messages, tools=[WEATHER])
+    told = await send(stage, messages, tools=[WEATHER])
 
     assert len(told.links) == 1
 
 
 async def test_b_result_image(stage: Stage) -> None:
     shown = result("toolu_1", [{"type": "text", "text": "The map:"}, IMAGE])
-    told = await sent(stage, [user("Where?"), assistant(use("toolu_1")), user(shown)], tools=[WEATHER])
+    told = await send(stage, [user("Where?"), assistant(use("toolu_1")), user(shown)], tools=[WEATHER])
 
     assert told.of("image") == [f"data:image/png;base64,{PIXEL}"]
     assert "The map:" in told.text
@@ -192,7 +192,7 @@ async def test_b_thinking_history(stage: Stage) -> None:
     """Anthropic gets back what it has signed, and Gemini, which has a place for it, what was thought."""
     thought = {"type": "thinking", "thinking": "Rain is likely.", "signature": "c2lnbmVk"}
     hidden = {"type": "redacted_thinking", "data": "aGlkZGVu"}
-    told = await sent(stage, [user("Where?"), assistant(thought, hidden, "In Bonn."), user("Why?")])
+    told = await send(stage, [user("Where?"), assistant(thought, hidden, "In Bonn."), user("Why?")])
     kinds = {kind for kind, _ in told.parts}
 
     assert kinds == {"text"} | THINKS.get(stage.wire, set())
@@ -201,7 +201,7 @@ async def test_b_thinking_history(stage: Stage) -> None:
 
 async def test_b_system_role(stage: Stage) -> None:
     noted = {"role": "system", "content": "The user is tired now."}
-    told = await sent(stage, [user("Hello?"), assistant("Hi."), noted, user("Go on.")])
+    told = await send(stage, [user("Hello?"), assistant("Hi."), noted, user("Go on.")])
 
     assert "The user is tired now." in told.text
 
@@ -228,13 +228,13 @@ async def test_b_beta_fields(stage: Stage) -> None:
 async def test_b_server_tool(stage: Stage) -> None:
     """A tool that Anthropic runs itself does no harm beside one of the client's."""
     search = {"type": "web_search_20250305", "name": "web_search", "max_uses": 8}
-    told = await sent(stage, tools=[search, TOOL])
+    told = await send(stage, tools=[search, TOOL])
 
     assert [name for name, _, _ in told.tools] == ["add"]
 
 
 async def test_b_prefill(stage: Stage) -> None:
-    told = await sent(stage, [user("Name a colour.", {"type": "text", "text": ""}), assistant("The colour is")])
+    told = await send(stage, [user("Name a colour.", {"type": "text", "text": ""}), assistant("The colour is")])
 
     assert "The colour is" in told.text
 
@@ -250,7 +250,7 @@ async def test_b_usage_asked(stage: Stage) -> None:
 async def test_b_order_of_parallel_results(stage: Stage) -> None:
     """Results that come in another order than their calls find them all the same."""
     asked = assistant(use("toolu_1", "weather", at="Bonn"), use("toolu_2", "add", a=1))
-    told = await sent(
+    told = await send(
         stage, [user("?"), asked, user(result("toolu_2", "one"), result("toolu_1", "rain"))], tools=[WEATHER, TOOL]
     )
 
@@ -265,7 +265,7 @@ async def test_b_three_turns(stage: Stage) -> None:
         answered = await stage.client.post("messages", {**HELLO, "messages": messages, "tools": [TOOL]})
         [block] = answered.body["content"]
         messages += [{"role": "assistant", "content": [block]}, user(result(block["id"], f"sum {number}"))]
-    told = await sent(stage, messages, tools=[TOOL])
+    told = await send(stage, messages, tools=[TOOL])
 
     assert told.of("call") == [("add", {"a": number}) for number in range(3)]
     assert told.of("result") == ["sum 0", "sum 1", "sum 2"]

@@ -9,70 +9,70 @@ from ai_battle.core.exchange import Usage
 from ai_battle.testing import call, fault, reply
 
 from .conftest import Stage
-from .oddities import FOR_EVER, Odd, chunk, ended, fragment, used
+from .oddities import FOR_EVER, Odd, chunk, finish_chunk, fragment, usage_chunk
 from .speaking import Message, message_of
 from .test_messages_answers import HELLO, TOOL
 
 WITH_TOOL = {**HELLO, "tools": [TOOL]}
 
 
-async def streamed(stage: Stage, *says: Any, **body: Any) -> Message:
+async def stream(stage: Stage, *says: Any, **body: Any) -> Message:
     stage.says(*says)
     return message_of(await stage.client.stream("messages", {**HELLO, **body}))
 
 
 async def odd_stream(odd: Odd, *said: Any) -> Message:
-    odd.said = [{"role": "assistant", "content": ""}, *said, used(11, 5)]
+    odd.said = [{"role": "assistant", "content": ""}, *said, usage_chunk(11, 5)]
     return message_of(await odd.client.stream("messages", WITH_TOOL))
 
 
 async def test_c_text(stage: Stage) -> None:
-    message = await streamed(stage, "Good morning, all of you.")
+    message = await stream(stage, "Good morning, all of you.")
 
     assert (message.kinds, message.stop_reason, message.text) == (["text"], "end_turn", "Good morning, all of you.")
 
 
 async def test_c_length(stage: Stage) -> None:
-    message = await streamed(stage, reply("It is about", stop="length"))
+    message = await stream(stage, reply("It is about", stop="length"))
 
     assert (message.kinds, message.stop_reason, message.text) == (["text"], "max_tokens", "It is about")
 
 
 async def test_c_empty(odd: Odd) -> None:
-    message = await odd_stream(odd, ended("stop"))
+    message = await odd_stream(odd, finish_chunk("stop"))
 
     assert (message.kinds, message.stop_reason) == ([], "end_turn")
 
 
 async def test_c_empty_of_each(stage: Stage) -> None:
-    message = await streamed(stage, fault("empty_answer"))
+    message = await stream(stage, fault("empty_answer"))
 
     assert (message.kinds, message.stop_reason) == ([], "end_turn")
 
 
 async def test_c_unicode(stage: Stage) -> None:
     text = "Grüße, 世界 👋🏽 \u2028 \x85 \u2029 ok"
-    message = await streamed(stage, text)
+    message = await stream(stage, text)
 
     assert (message.kinds, message.text) == (["text"], text)
 
 
 async def test_c_tool(stage: Stage) -> None:
-    message = await streamed(stage, call("add", a=1, b=[2, {"c": "ü"}]), tools=[TOOL])
+    message = await stream(stage, call("add", a=1, b=[2, {"c": "ü"}]), tools=[TOOL])
 
     assert (message.kinds, message.stop_reason) == (["tool_use"], "tool_use")
     assert message.calls == [("add", {"a": 1, "b": [2, {"c": "ü"}]})]
 
 
 async def test_c_text_tool(stage: Stage) -> None:
-    message = await streamed(stage, reply("Let me add.", calls=[call("add", a=1)]), tools=[TOOL])
+    message = await stream(stage, reply("Let me add.", calls=[call("add", a=1)]), tools=[TOOL])
 
     assert (message.kinds, message.stop_reason) == (["text", "tool_use"], "tool_use")
     assert (message.text, message.calls) == ("Let me add.", [("add", {"a": 1})])
 
 
 async def test_c_tool2(stage: Stage) -> None:
-    message = await streamed(stage, reply(calls=[call("add", a=1), call("sub", a=2)]), tools=[TOOL])
+    message = await stream(stage, reply(calls=[call("add", a=1), call("sub", a=2)]), tools=[TOOL])
 
     assert (message.kinds, message.stop_reason) == (["tool_use", "tool_use"], "tool_use")
     assert message.calls == [("add", {"a": 1}), ("sub", {"a": 2})]
@@ -89,7 +89,7 @@ async def test_c_tool2mix(odd: Odd) -> None:
         fragment(1, '{"b"'),
         fragment(0, ": 1}"),
         fragment(1, ": 2}"),
-        ended("tool_calls"),
+        finish_chunk("tool_calls"),
     )
 
     assert (message.kinds, message.stop_reason) == (["tool_use", "tool_use"], "tool_use")
@@ -99,7 +99,10 @@ async def test_c_tool2mix(odd: Odd) -> None:
 async def test_c_tool_idx0(odd: Odd) -> None:
     """Each call comes whole, under index 0, and the end is an ordinary one."""
     message = await odd_stream(
-        odd, fragment(0, '{"a": 1}', id="c1", name="add"), fragment(0, '{"b": 2}', id="c2", name="sub"), ended("stop")
+        odd,
+        fragment(0, '{"a": 1}', id="c1", name="add"),
+        fragment(0, '{"b": 2}', id="c2", name="sub"),
+        finish_chunk("stop"),
     )
 
     assert (message.kinds, message.stop_reason) == (["tool_use", "tool_use"], "tool_use")
@@ -107,20 +110,20 @@ async def test_c_tool_idx0(odd: Odd) -> None:
 
 
 async def test_c_tool_noid(odd: Odd) -> None:
-    message = await odd_stream(odd, fragment(0, '{"a": 1}', name="add"), ended("tool_calls"))
+    message = await odd_stream(odd, fragment(0, '{"a": 1}', name="add"), finish_chunk("tool_calls"))
 
     assert (message.kinds, message.stop_reason, message.calls) == (["tool_use"], "tool_use", [("add", {"a": 1})])
 
 
 async def test_c_tool_noid_of_each(stage: Stage) -> None:
-    message = await streamed(stage, fault("missing_tool_ids"), tools=[TOOL])
+    message = await stream(stage, fault("missing_tool_ids"), tools=[TOOL])
     ids = [block["id"] for block in message.content if block["type"] == "tool_use"]
 
     assert len(ids) == len(set(ids)) == 2
 
 
 async def test_c_tool_noargs(odd: Odd) -> None:
-    message = await odd_stream(odd, fragment(0, "", id="c1", name="now"), ended("tool_calls"))
+    message = await odd_stream(odd, fragment(0, "", id="c1", name="now"), finish_chunk("tool_calls"))
 
     assert (message.kinds, message.stop_reason, message.calls) == (["tool_use"], "tool_use", [("now", {})])
 
@@ -128,14 +131,14 @@ async def test_c_tool_noargs(odd: Odd) -> None:
 async def test_c_tool_rep(odd: Odd) -> None:
     """Id and name come with every fragment."""
     pieces = [fragment(0, piece, id="c1", name="add") for piece in ('{"a"', ": ", "1}")]
-    message = await odd_stream(odd, *pieces, ended("tool_calls"))
+    message = await odd_stream(odd, *pieces, finish_chunk("tool_calls"))
 
     assert (message.kinds, message.stop_reason, message.calls) == (["tool_use"], "tool_use", [("add", {"a": 1})])
 
 
 async def test_c_tool_text_after(odd: Odd) -> None:
     message = await odd_stream(
-        odd, fragment(0, '{"a": 1}', id="c1", name="add"), {"content": "I am adding."}, ended("tool_calls")
+        odd, fragment(0, '{"a": 1}', id="c1", name="add"), {"content": "I am adding."}, finish_chunk("tool_calls")
     )
 
     assert (message.kinds, message.stop_reason) == (["tool_use", "text"], "tool_use")
@@ -143,25 +146,25 @@ async def test_c_tool_text_after(odd: Odd) -> None:
 
 
 async def test_c_think(stage: Stage) -> None:
-    message = await streamed(stage, reply("It is 4.", thinking="Two and two."))
+    message = await stream(stage, reply("It is 4.", thinking="Two and two."))
 
     assert (message.kinds, message.stop_reason, message.text) == (["thinking", "text"], "end_turn", "It is 4.")
     assert message.content[0]["thinking"] == "Two and two."
 
 
 async def test_c_think_tool(stage: Stage) -> None:
-    message = await streamed(stage, reply(thinking="Add them.", calls=[call("add", a=1)]), tools=[TOOL])
+    message = await stream(stage, reply(thinking="Add them.", calls=[call("add", a=1)]), tools=[TOOL])
 
     assert (message.kinds, message.stop_reason) == (["thinking", "tool_use"], "tool_use")
     assert message.calls == [("add", {"a": 1})]
 
 
 async def test_c_model_echo(stage: Stage) -> None:
-    assert (await streamed(stage, "Hi.")).model == "claude-opus-4"
+    assert (await stream(stage, "Hi.")).model == "claude-opus-4"
 
 
 async def test_c_usage(stage: Stage) -> None:
-    assert (await streamed(stage, reply("Hi.", usage=Usage(40, 7)))).usage["output_tokens"] == 7
+    assert (await stream(stage, reply("Hi.", usage=Usage(40, 7)))).usage["output_tokens"] == 7
 
 
 async def test_c_usage_input(stage: Stage) -> None:
@@ -177,7 +180,7 @@ async def test_c_usage_input(stage: Stage) -> None:
 async def test_c_incremental(odd: Odd) -> None:
     """Text comes as it is produced: the first of eight pieces, each 50 ms after the other, long before the last."""
     said = [part for number in range(8) for part in (0.05, {"content": f"word{number} "})]
-    odd.said = [*said, ended("stop"), used(11, 5)]
+    odd.said = [*said, finish_chunk("stop"), usage_chunk(11, 5)]
     answered = await odd.client.stream("messages", HELLO)
     first = next(event for event in answered.events if event.name == "content_block_delta")
     last = answered.events[-1]
@@ -191,7 +194,7 @@ async def test_c_tool_incremental(odd: Odd) -> None:
     text = "x" * 2000
     pieces = ['{"text": "', *(text[start : start + 10] for start in range(0, 2000, 10)), '"', "}"]
     message = await odd_stream(
-        odd, fragment(0, id="c1", name="write"), *(fragment(0, piece) for piece in pieces), ended("tool_calls")
+        odd, fragment(0, id="c1", name="write"), *(fragment(0, piece) for piece in pieces), finish_chunk("tool_calls")
     )
 
     assert len(pieces) == message.deltas.count("input_json_delta") == 203
@@ -289,7 +292,7 @@ async def _waits(odd: Odd, stream: bool, after: int, path: str) -> None:
 @pytest.mark.slow
 async def test_c_ping(odd: Odd) -> None:
     """Seventeen seconds of silence upstream are filled with events that clients count as signs of life."""
-    odd.said = [{"content": "Once "}, 17.0, {"content": "upon."}, ended("stop"), used(11, 5)]
+    odd.said = [{"content": "Once "}, 17.0, {"content": "upon."}, finish_chunk("stop"), usage_chunk(11, 5)]
     answered = await odd.client.stream("messages", HELLO)
     pings = [event for event in answered.events if event.name == "ping"]
 
@@ -300,6 +303,6 @@ async def test_c_ping(odd: Odd) -> None:
 async def test_c_a_chunk_of_several_deltas(odd: Odd) -> None:
     """Thinking, text and a call in one chunk come in their order."""
     both = {"reasoning_content": "Add.", "content": "I add.", **fragment(0, '{"a": 1}', id="c1", name="add")}
-    message = await odd_stream(odd, chunk(both), ended("tool_calls"))
+    message = await odd_stream(odd, chunk(both), finish_chunk("tool_calls"))
 
     assert message.kinds == ["thinking", "text", "tool_use"]

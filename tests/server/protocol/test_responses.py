@@ -64,7 +64,7 @@ async def test_r_tool(stage: Stage) -> None:
     output = {"type": "function_call_output", "call_id": item["call_id"], "output": "one"}
     asked = [{"role": "user", "content": "Hello?"}, item, output]
     answered = await stage.client.post("responses", {**WITH_TOOL, "input": asked})
-    told = stage.sent()
+    told = stage.upstream_request()
 
     assert (item["type"], item["name"], json.loads(item["arguments"])) == ("function_call", "add", {"a": 1})
     assert answered.status == 200
@@ -107,7 +107,7 @@ async def test_r_history(stage: Stage) -> None:
     answered = await stage.client.post(
         "responses", {"instructions": "Be short.", "input": [asked, hidden, said, asked]}
     )
-    told = stage.sent()
+    told = stage.upstream_request()
 
     assert answered.status == 200, answered.body
     assert told.system == "Be short."

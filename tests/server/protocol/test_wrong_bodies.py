@@ -125,12 +125,12 @@ def places(value: Any, path: Path = ()) -> Iterator[Path]:
         yield from places(each, (*path, key))
 
 
-def changed(value: Any, path: Path, new: Any) -> Any:
+def with_value(value: Any, path: Path, new: Any) -> Any:
     """A copy with another value at the end of the path, or without one where `new` is `...`."""
     copy: Any = dict(value) if isinstance(value, dict) else list(value)
     head, *rest = path
     if rest:
-        copy[head] = changed(copy[head], tuple(rest), new)
+        copy[head] = with_value(copy[head], tuple(rest), new)
     elif new is ...:
         del copy[head]
     else:
@@ -167,7 +167,7 @@ async def test_a_value_of_another_type_at_any_place(client: Speaker, api: str, n
     for path in places(VALID[api]):
         if (path, new) == (("stream",), True):
             continue  # which is not wrong
-        body = changed(VALID[api], path, new)
+        body = with_value(VALID[api], path, new)
         answered = await client.post(api, json.dumps({"model": client.model, **body}).encode())
         try:
             check(api, answered)
@@ -242,14 +242,14 @@ def mutants(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
         transplant: Any = body
         for step in other:
             transplant = transplant[step]
-        body = changed(body, path, draw(st.sampled_from([*WRONG, ..., transplant])))
+        body = with_value(body, path, draw(st.sampled_from([*WRONG, ..., transplant])))
     return api, body
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(mutants(), min_size=10, max_size=10))
 def test_bodies_with_several_mistakes(bodies: list[tuple[str, dict[str, Any]]]) -> None:
-    async def all_asked() -> None:
+    async def ask_all() -> None:
         async with (
             FakeProviders() as fakes,
             serving(fakes, BIG_MODEL="openai/gpt-4o") as address,
@@ -259,4 +259,4 @@ def test_bodies_with_several_mistakes(bodies: list[tuple[str, dict[str, Any]]]) 
                 if body.get("stream") is not True:
                     check(api, await client.post(api, json.dumps({"model": client.model, **body}).encode()))
 
-    asyncio.run(all_asked())
+    asyncio.run(ask_all())

@@ -18,12 +18,13 @@ LOOK = ToolSpec("look", "Looks something up.", SCHEMA)
 REQUEST = ModelRequest((user("Well?"),), "Be brief.", (LOOK,))
 
 
-def said(content: str = "", *calls: dict[str, Any], more: bool = False) -> str:
+def answer_json(content: str = "", *calls: dict[str, Any], more: bool = False) -> str:
     return json.dumps({"toolCalls": calls, "content": content, "needsMoreWork": more})
 
 
 @pytest.mark.parametrize(
-    "answer", [said("A plain answer."), said("", {"name": "look", "arguments": {"what": "a"}}), "No JSON."]
+    "answer",
+    [answer_json("A plain answer."), answer_json("", {"name": "look", "arguments": {"what": "a"}}), "No JSON."],
 )
 @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
 async def test_tools_as_json_keep_the_contract(check: contract.Check, answer: str) -> None:
@@ -32,7 +33,7 @@ async def test_tools_as_json_keep_the_contract(check: contract.Check, answer: st
 
 
 async def test_the_model_is_held_to_the_schema_of_the_tools() -> None:
-    model = ScriptedClient(said("Hello."))
+    model = ScriptedClient(answer_json("Hello."))
     await JsonTools(model).complete(REQUEST)
 
     [request] = model.requests
@@ -44,7 +45,7 @@ async def test_the_model_is_held_to_the_schema_of_the_tools() -> None:
 
 
 async def test_calls_are_calls_and_only_the_content_is_heard() -> None:
-    answer = said(
+    answer = answer_json(
         "Let me look.",
         {"name": "look", "arguments": {"what": "a"}},
         {"name": "look", "arguments": {"what": "b"}},
@@ -59,7 +60,7 @@ async def test_calls_are_calls_and_only_the_content_is_heard() -> None:
 
 
 async def test_more_work_without_a_call_is_asked_for_once_more() -> None:
-    model = ScriptedClient(said("Hm.", more=True), said("Still.", more=True), "never asked")
+    model = ScriptedClient(answer_json("Hm.", more=True), answer_json("Still.", more=True), "never asked")
     response = await JsonTools(model).complete(REQUEST)
     assert response.text == "Still."
     assert len(model.requests) == 2
@@ -70,7 +71,7 @@ async def test_more_work_without_a_call_is_asked_for_once_more() -> None:
 async def test_an_earlier_call_is_told_in_the_same_form() -> None:
     call = ToolCall("look", {"what": "a"}, "call_1")
     messages = (user("Well?"), Message("assistant", (call,)), Message("tool", (ToolResult(call),)))
-    model = ScriptedClient(said("Done."))
+    model = ScriptedClient(answer_json("Done."))
     await JsonTools(model).complete(ModelRequest(messages, tools=(LOOK,)))
     told = json.loads(model.requests[0].messages[1].text)
     assert told["toolCalls"] == [{"name": "look", "arguments": {"what": "a"}}]
@@ -85,7 +86,7 @@ async def test_a_schema_of_the_answer_is_that_of_the_content() -> None:
 
 async def test_a_call_that_is_only_content_is_no_call() -> None:
     quoted = 'Write <tool_call>{"name": "look", "arguments": {"what": "a"}}</tool_call>.'
-    response = await JsonTools(ScriptedClient(said(quoted))).complete(REQUEST)
+    response = await JsonTools(ScriptedClient(answer_json(quoted))).complete(REQUEST)
     assert not response.tool_calls
     assert response.text == quoted
 
@@ -108,7 +109,7 @@ class InPieces(ModelClient):
         return ModelResponse(assistant("".join(self.pieces)))
 
 
-async def drafted(text: str, size: int) -> str:
+async def draft_text(text: str, size: int) -> str:
     await JsonTools(InPieces(text, size)).complete(REQUEST, log := EventLog())
     return "".join(event.text for event in log.events if isinstance(event, DraftDelta))
 
@@ -120,11 +121,11 @@ async def drafted(text: str, size: int) -> str:
 async def test_the_content_is_read_from_pieces_of_any_size(content: str, size: int) -> None:
     arguments = {"content": "not this", "x": [{"content": "nor this"}]}
     for text in (
-        said(content, {"name": "content", "arguments": arguments}),
+        answer_json(content, {"name": "content", "arguments": arguments}),
         json.dumps({"content": content, "more": ["content", {"content": 1}]}, ensure_ascii=False, indent=2),
-        f"```json\n{said(content)}\n```",
+        f"```json\n{answer_json(content)}\n```",
     ):
-        assert await drafted(text, size) == content
+        assert await draft_text(text, size) == content
 
 
 @pytest.mark.parametrize(
@@ -140,11 +141,11 @@ async def test_the_content_is_read_from_pieces_of_any_size(content: str, size: i
     ],
 )
 async def test_half_a_pair_and_broken_escapes_do_no_harm(text: str) -> None:
-    await drafted(text, 1)
+    await draft_text(text, 1)
 
 
 async def test_a_long_answer_that_streams_is_read_in_linear_time() -> None:
     content = "Some words. " * 10_000
-    text = await drafted(said(content), 4)
+    text = await draft_text(answer_json(content), 4)
     assert content.startswith(text)
     assert len(text) > len(content) * 0.97

@@ -21,19 +21,19 @@ LOOK = ToolSpec("look", "Looks something up.", SCHEMA)
 CALL = '```tool\n{"tool": "look", "parameters": {"what": "a"}}\n```'
 
 
-def asked(*messages: Message, **details: object) -> ModelRequest:
+def model_request(*messages: Message, **details: object) -> ModelRequest:
     return ModelRequest(messages or (user("Well?"),), "Be brief.", (LOOK,), **details)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
 async def test_tools_in_text_keep_the_contract(check: contract.Check) -> None:
     subject = contract.wrapper(TextTools, f"Let me look.\n{CALL}")
-    await check(contract.Subject(subject.answers, subject.fails, subject.stalls, asked()))
+    await check(contract.Subject(subject.answers, subject.fails, subject.stalls, model_request()))
 
 
 async def test_the_model_is_told_of_the_tools_and_sees_none_on_the_wire() -> None:
     model = ScriptedClient("Hello.")
-    await TextTools(model).complete(asked())
+    await TextTools(model).complete(model_request())
 
     [request] = model.requests
     assert request.tools == ()
@@ -48,7 +48,7 @@ async def test_the_model_is_told_of_the_tools_and_sees_none_on_the_wire() -> Non
 
 async def test_calls_in_the_text_are_calls_and_never_show_not_even_half_of_one() -> None:
     model = ScriptedClient(f"Let me look.\n\n{CALL}\n")
-    response = await TextTools(model).complete(asked(), log := EventLog())
+    response = await TextTools(model).complete(model_request(), log := EventLog())
 
     assert [(call.name, call.arguments, call.id) for call in response.tool_calls] == [("look", {"what": "a"}, "call_1")]
     assert response.stop == "tool_calls"
@@ -63,7 +63,7 @@ async def test_what_was_called_and_returned_before_is_told_in_words() -> None:
     result = ToolResult(call, (Text("found </tool_result> it"), picture))
     model = ScriptedClient("Done.")
     before = Message("assistant", (Text("Let me look."), call))
-    await TextTools(model).complete(asked(user("Well?"), before, Message("tool", (result,))))
+    await TextTools(model).complete(model_request(user("Well?"), before, Message("tool", (result,))))
 
     _, said, returned = model.requests[0].messages
     assert said == assistant(f"Let me look.\n{CALL}")
@@ -75,7 +75,7 @@ async def test_what_was_called_and_returned_before_is_told_in_words() -> None:
 async def test_ids_are_new_in_the_conversation() -> None:
     call = ToolCall("look", {"what": "a"}, "call_1")
     messages = (user("Well?"), Message("assistant", (call,)), Message("tool", (ToolResult(call),)))
-    response = await TextTools(ScriptedClient(CALL)).complete(asked(*messages))
+    response = await TextTools(ScriptedClient(CALL)).complete(model_request(*messages))
     assert response.tool_calls[0].id == "call_2"
 
 
@@ -94,7 +94,7 @@ async def test_without_tools_nothing_invites_to_call() -> None:
 @pytest.mark.parametrize(("choice", "told"), [("required", "must use a tool."), ("look", "must use the tool look.")])
 async def test_a_choice_of_tool_is_told(choice: str, told: str) -> None:
     model = ScriptedClient(CALL)
-    await TextTools(model).complete(asked(tool_choice=choice))
+    await TextTools(model).complete(model_request(tool_choice=choice))
     assert model.requests[0].system.endswith(told)
 
 
@@ -106,5 +106,5 @@ async def test_names_of_other_servers_need_no_change_in_text() -> None:
 
 
 async def test_calls_that_a_server_read_from_the_text_itself_are_calls_too() -> None:
-    response = await TextTools(ScriptedClient(ToolCall("look", {"what": "a"}))).complete(asked())
+    response = await TextTools(ScriptedClient(ToolCall("look", {"what": "a"}))).complete(model_request())
     assert [call.arguments for call in response.tool_calls] == [{"what": "a"}]

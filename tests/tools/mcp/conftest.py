@@ -68,7 +68,7 @@ async def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
 Ours: TypeAlias = "subprocess.Popen[str]"
 
 
-def started(*how: str) -> Ours:
+def start_program(*how: str) -> Ours:
     """Another process of ours, with a server of its own."""
     command = [sys.executable, str(PROGRAMS / "ours.py"), *how]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -84,7 +84,7 @@ def stubborn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ours, P
 
 
 def _stubborn(number: Path) -> Iterator[tuple[Ours, Path]]:
-    with started("stubborn", str(number)) as process:
+    with start_program("stubborn", str(number)) as process:
         assert process.stdin
         process.stdin.write("\n")
         process.stdin.flush()

@@ -140,7 +140,7 @@ async def test_tools_that_would_fill_every_request_are_left_out_by_name(running:
 
 async def test_a_picture_is_what_it_shows_and_not_what_it_is_called(running: Running) -> None:
     async with running(shop=program("shop")) as shop:
-        result = await shop.call("shop:disguised")
+        result = await shop.call("shop:wrong_types")
 
     assert [part.media_type for part in result.parts if isinstance(part, Image)] == ["image/jpeg"]
     assert "an image (image/png) of 20 bytes, which is none that models can see" in result.text

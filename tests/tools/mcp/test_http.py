@@ -51,7 +51,7 @@ async def serving(docs: Docs, port: int = 0, **options: Any) -> AsyncIterator[st
     """The server's address; it asks for a token."""
     app = docs.server.streamable_http_app(**options)
 
-    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+    async def guard(scope: Any, receive: Any, send: Any) -> None:
         known = (b"authorization", TOKEN["Authorization"].encode()) in scope.get("headers", ())
         if scope["type"] == "http" and not known:
             await send({"type": "http.response.start", "status": 401, "headers": []})
@@ -59,7 +59,7 @@ async def serving(docs: Docs, port: int = 0, **options: Any) -> AsyncIterator[st
         else:
             await app(scope, receive, send)
 
-    server = uvicorn.Server(uvicorn.Config(guarded, port=port, log_level="critical", timeout_graceful_shutdown=0))
+    server = uvicorn.Server(uvicorn.Config(guard, port=port, log_level="critical", timeout_graceful_shutdown=0))
     task = asyncio.create_task(server.serve())
     await until(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]

@@ -3,11 +3,11 @@
 import time
 from pathlib import Path
 
-from .conftest import Ours, children, is_alive, started
+from .conftest import Ours, children, is_alive, start_program
 
 
 def test_no_server_is_left_when_we_are_killed() -> None:
-    with started("flood") as process:
+    with start_program("flood") as process:
         assert process.stdout
         assert process.stdout.readline() == "ready\n"
         (server,) = children(process.pid)

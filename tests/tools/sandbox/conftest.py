@@ -55,7 +55,7 @@ def _bubblewrap() -> Backend:
 
 
 def no_bubblewrap() -> str:
-    """Why this machine can't test with it."""
+    """Returns why this machine can't test with it."""
     if not (binary := shutil.which("bwrap")):
         return "bubblewrap is not installed (apt install bubblewrap)"
     plain = subprocess.run(
@@ -111,7 +111,7 @@ async def appears(path: Path) -> None:
         await asyncio.sleep(0.01)
 
 
-async def gone(workspace: Path) -> None:
+async def wait_until_gone(workspace: Path) -> None:
     until = time.monotonic() + 30
     while survivors(workspace):
         assert time.monotonic() < until, survivors(workspace)
@@ -132,7 +132,7 @@ def a_workspace() -> Iterator[Path]:
         yield folder
 
 
-def aimed(code: str, workspace: Path) -> str:
+def aim(code: str, workspace: Path) -> str:
     return code.replace("WORKSPACE", str(workspace)).replace("OUTSIDE", str(workspace.parents[1]))
 
 
@@ -173,6 +173,6 @@ def run(sandbox: Sandbox, workspace: Path) -> Run:
     ) -> Outcome:
         if language == "javascript" and not shutil.which("node"):
             pytest.skip("node is not installed")
-        return await sandbox.run(Program(language, aimed(code, workspace), timeout), workspace, limits)
+        return await sandbox.run(Program(language, aim(code, workspace), timeout), workspace, limits)
 
     return running

@@ -24,7 +24,7 @@ def _container(arguments: list[str]) -> tuple[list[str], list[str]]:
     return mounts, arguments[1:]
 
 
-def _bound(mount: str) -> list[str]:
+def _bind_options(mount: str) -> list[str]:
     values = dict(part.partition("=")[::2] for part in next(csv.reader(io.StringIO(mount, newline=""))))
     if values["type"] == "tmpfs":
         return ["--tmpfs", values["target"], "--remount-ro", values["target"]]
@@ -35,7 +35,7 @@ def main() -> None:
     assert sys.argv[1] == "run"
     mounts, command = _container(sys.argv[2:])
     system = [part for path in _SYSTEM if os.path.exists(path) for part in ("--ro-bind", path, path)]
-    binds = [part for mount in mounts for part in _bound(mount)]
+    binds = [part for mount in mounts for part in _bind_options(mount)]
     private = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
     around = ["--unshare-all", "--die-with-parent", "--as-pid-1", "--chdir", "/"]
     os.execvp("bwrap", ["bwrap", *around, *system, *private, *binds, "--", *command])

@@ -26,7 +26,7 @@ _ONE_VALUE = {
 _TWO_VALUES = {"--ro-bind", "--ro-bind-try", "--bind", "--dev-bind", "--symlink"}
 
 
-def parsed(arguments: list[str]) -> list[tuple[str, ...]]:
+def parse(arguments: list[str]) -> list[tuple[str, ...]]:
     """The options as bubblewrap reads them."""
     options = []
     while arguments[0] != "--":
@@ -39,7 +39,7 @@ def parsed(arguments: list[str]) -> list[tuple[str, ...]]:
 
 @given(PATHS_OF_RUNS)
 def test_bubblewrap_is_told_to_make_only_the_workspace_writable(paths: HostPaths) -> None:
-    options = parsed(list(BUBBLEWRAP.around(paths))[1:])
+    options = parse(list(BUBBLEWRAP.around(paths))[1:])
     assert [option for option in options if option[0] == "--bind"] == [("--bind", *2 * (str(paths.workspace),))]
     assert {option[0] for option in options} >= {"--unshare-all", "--unshare-user", "--die-with-parent"}
     assert ("--remount-ro", "/") in options
@@ -48,7 +48,7 @@ def test_bubblewrap_is_told_to_make_only_the_workspace_writable(paths: HostPaths
 
 def test_bubblewrap_is_told_to_close_the_folders_that_lead_to_a_workspace_in_tmp() -> None:
     paths = HostPaths(Path("/tmp/a/b/workspace"), Path("/tmp/c"), "main.py", ("/tmp/a/python",))
-    options = parsed(list(BUBBLEWRAP.around(paths))[1:])
+    options = parse(list(BUBBLEWRAP.around(paths))[1:])
     assert options.index(("--tmpfs", "/tmp/a")) < options.index(("--ro-bind", "/tmp/a/python", "/tmp/a/python"))
     assert options.index(("--bind", *2 * (str(paths.workspace),))) < options.index(("--remount-ro", "/tmp/a"))
 

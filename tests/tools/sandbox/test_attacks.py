@@ -11,7 +11,7 @@ import pytest
 from ai_battle.tools.sandbox import Language, Program, Sandbox
 
 from .cases import Case, cases
-from .conftest import aimed, found_wrong, survivors
+from .conftest import aim, found_wrong, survivors
 from .world import World, picture, socket_at, world
 
 _SECONDS = 15.0
@@ -68,12 +68,12 @@ async def test_attacks_in_a_container(file: str, language: Language, engine: San
 
 
 async def _assert_contained(programs: list[Case], sandbox: Sandbox, around: World) -> None:
-    async def contained(case: Case, workspace: Path) -> None:
+    async def assert_case_contained(case: Case, workspace: Path) -> None:
         _arm(workspace)
         outside = workspace.parents[1]
         with _sockets(outside):
             before = picture(outside, workspace)
-            code = aimed(around.put_into(case.code), workspace)
+            code = aim(around.put_into(case.code), workspace)
             outcome = await sandbox.run(Program(case.language, code, _SECONDS), workspace)
             said = outcome.stdout + outcome.stderr.replace(code, "")
             assert not re.search("ESCAPED|SECRET|SyntaxError|NameError", said), said
@@ -83,5 +83,5 @@ async def _assert_contained(programs: list[Case], sandbox: Sandbox, around: Worl
         assert {name: (workspace / name).read_text() for name in _TRAPS} == _TRAPS
 
     visits = around.visits
-    assert await found_wrong(programs, contained) == []
+    assert await found_wrong(programs, assert_case_contained) == []
     assert around.visits == visits

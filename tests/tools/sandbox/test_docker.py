@@ -9,7 +9,7 @@ import pytest
 
 from ai_battle.tools.sandbox import Program, Sandbox
 
-from .conftest import a_workspace, appears, gone, survivors
+from .conftest import a_workspace, appears, survivors, wait_until_gone
 
 pytestmark = pytest.mark.slow
 _WAITS = "import os, time; os.fork(); open('started', 'w').close(); time.sleep(60)"
@@ -54,4 +54,4 @@ async def test_no_container_outlives_its_owner(engine: Sandbox, workspace: Path)
     await appears(workspace / "started")
     owner.kill()
     owner.wait()
-    await gone(workspace)
+    await wait_until_gone(workspace)

@@ -171,7 +171,7 @@ async def doors(proxy: EgressProxy) -> AsyncIterator[int]:
         yield port
 
 
-async def said(port: int, request: bytes) -> bytes:
+async def send(port: int, request: bytes) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
     try:
@@ -186,9 +186,9 @@ async def said(port: int, request: bytes) -> bytes:
 async def test_an_allowed_host_is_reached_and_noted(far: Far) -> None:
     proxy = EgressProxy(AddressFilter([f"127.0.0.1:{far.port}"]))
     async with doors(proxy) as port:
-        got = await said(port, f"GET http://127.0.0.1:{far.port}/x HTTP/1.1\r\nHost: evil.test\r\n\r\n".encode())
+        got = await send(port, f"GET http://127.0.0.1:{far.port}/x HTTP/1.1\r\nHost: evil.test\r\n\r\n".encode())
         tunnel = f"CONNECT 127.0.0.1:{far.port} HTTP/1.1\r\n\r\nGET /t HTTP/1.1\r\nHost: any\r\n\r\n".encode()
-        through = await said(port, tunnel)
+        through = await send(port, tunnel)
     assert got.endswith(b"hello")
     assert through.startswith(b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK")
     assert far.heard[0] == f"GET /x HTTP/1.1\r\nHost: 127.0.0.1:{far.port}\r\nConnection: close\r\n\r\n".encode()
@@ -206,7 +206,7 @@ async def test_other_hosts_and_other_spellings_are_refused(far: Far) -> None:
     async with doors(proxy) as port:
         for host in spellings:
             for line in (f"CONNECT {host}:{far.port}", f"GET http://{host}:{far.port}/"):
-                got = await said(port, f"{line} HTTP/1.1\r\nHost: example.org\r\n\r\n".encode())
+                got = await send(port, f"{line} HTTP/1.1\r\nHost: example.org\r\n\r\n".encode())
                 assert got.startswith((b"HTTP/1.1 403", b"HTTP/1.1 400")), (line, got)
                 assert b"allow_hosts" in got
     assert far.heard == []
@@ -220,7 +220,7 @@ async def test_a_name_that_leads_inside_is_refused(far: Far, address: str) -> No
 
     proxy = EgressProxy(AddressFilter([f"example.org:{far.port}"]), resolve=leads)
     async with doors(proxy) as port:
-        got = await said(port, f"CONNECT example.org:{far.port} HTTP/1.1\r\n\r\n".encode())
+        got = await send(port, f"CONNECT example.org:{far.port} HTTP/1.1\r\n\r\n".encode())
     assert got.startswith(b"HTTP/1.1 403")
     assert address.encode() in got
     assert far.heard == []
@@ -235,7 +235,7 @@ async def test_a_name_is_looked_up_once_for_what_is_connected_to(far: Far) -> No
 
     proxy = EgressProxy(AddressFilter([f"example.org:{far.port}"]), EgressLimits(connect_seconds=0.1), resolve=leads)
     async with doors(proxy) as port:
-        got = await said(port, f"CONNECT example.org:{far.port} HTTP/1.1\r\n\r\n".encode())
+        got = await send(port, f"CONNECT example.org:{far.port} HTTP/1.1\r\n\r\n".encode())
     assert got.startswith((b"HTTP/1.1 403", b"HTTP/1.1 502"))
     assert answers == [["127.0.0.1"]]
     assert far.heard == []
@@ -246,7 +246,7 @@ async def test_a_second_request_behind_the_first_does_not_get_out(far: Far) -> N
     url = f"http://127.0.0.1:{far.port}/"
     async with doors(proxy) as port:
         smuggled = b"POST " + url.encode() + b" HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET /evil HTTP/1.1\r\n\r\n"
-        assert (await said(port, smuggled)).endswith(b"hello")
+        assert (await send(port, smuggled)).endswith(b"hello")
     assert far.heard[0].endswith(b"\r\n\r\nabc")
     assert b"evil" not in b"".join(far.heard)
 
@@ -257,11 +257,11 @@ async def test_connections_bytes_and_patience_are_limited(far: Far) -> None:
     )
     request = f"GET http://127.0.0.1:{far.port}/ HTTP/1.1\r\nX: {'x' * 120}\r\n\r\n".encode()
     async with doors(proxy) as port:
-        assert await said(port, b"GET http://slow") == b""
-        assert await said(port, b"x" * 40_000) == b""
-        assert len(await said(port, request)) <= 200
+        assert await send(port, b"GET http://slow") == b""
+        assert await send(port, b"x" * 40_000) == b""
+        assert len(await send(port, request)) <= 200
         with pytest.raises((AssertionError, OSError)):
-            assert await said(port, request)
+            assert await send(port, request)
     assert sum(visit.sent + visit.received for visit in proxy.visits) < 400
 
 

@@ -14,7 +14,7 @@ import pytest
 from ai_battle.core.errors import ToolError
 from ai_battle.tools.sandbox import Bubblewrap, GuestPaths, HostPaths, Program, Sandbox
 
-from .conftest import Run, appears, gone, no_bubblewrap, survivors
+from .conftest import Run, appears, no_bubblewrap, survivors, wait_until_gone
 
 _OWNER = """
 import asyncio, sys
@@ -53,7 +53,7 @@ async def test_when_its_owner_is_killed_a_program_ends(workspace: Path) -> None:
     with subprocess.Popen(command, env=own) as owner:  # noqa: ASYNC220
         await appears(workspace / "started")
         owner.send_signal(signal.SIGKILL)
-    await gone(workspace)
+    await wait_until_gone(workspace)
 
 
 async def test_a_supervisor_that_dies_is_an_error_that_says_so(run: Run, workspace: Path) -> None:
@@ -62,7 +62,7 @@ async def test_a_supervisor_that_dies_is_an_error_that_says_so(run: Run, workspa
     os.kill(_parent(survivor_pids(workspace)[0]), signal.SIGKILL)
     with pytest.raises(ToolError, match="ended without"):
         await task
-    await gone(workspace)
+    await wait_until_gone(workspace)
 
 
 _HARD_TO_REMOVE = """

@@ -6,14 +6,14 @@ from pathlib import Path
 from ai_battle.tools.sandbox import Language, Program, Sandbox
 
 from .cases import Case, cases
-from .conftest import Run, aimed, found_wrong
+from .conftest import Run, aim, found_wrong
 
 
 async def test_ordinary_programs(language: Language, sandbox: Sandbox) -> None:
     """Those that need what Landlock alone can't give fail there: what is documented is true."""
 
     async def works(case: Case, workspace: Path) -> None:
-        outcome = await sandbox.run(Program(language, aimed(case.code, workspace)), workspace)
+        outcome = await sandbox.run(Program(language, aim(case.code, workspace)), workspace)
         is_as_expected = (outcome.stdout.strip(), outcome.stderr, outcome.exit_code) == (case.expected, "", 0)
         assert is_as_expected != (case.needs != "" and sandbox.name == "landlock"), outcome
         assert outcome.killed_because == ""

@@ -6,7 +6,7 @@ from pathlib import Path
 from ai_battle.tools.sandbox import Language, Outcome, Program, Sandbox
 
 from .cases import Case, cases
-from .conftest import TIGHT, Run, aimed, found_wrong, survivors
+from .conftest import TIGHT, Run, aim, found_wrong, survivors
 
 
 async def test_programs_that_take_too_much(language: Language, sandbox: Sandbox) -> None:
@@ -14,7 +14,7 @@ async def test_programs_that_take_too_much(language: Language, sandbox: Sandbox)
         allowed = case.expected.split()
         # Where another limit has to end it, the clock must not come first on a busy machine.
         seconds = 0.8 if allowed == ["time"] else 4.0 if "time" in allowed else 100.0
-        outcome = await sandbox.run(Program(language, aimed(case.code, workspace), seconds), workspace, TIGHT)
+        outcome = await sandbox.run(Program(language, aim(case.code, workspace), seconds), workspace, TIGHT)
         assert "ESCAPED" not in outcome.stdout
         assert outcome.killed_because in allowed or (not outcome.killed_because and "-" in allowed), outcome
         assert survivors(workspace) == []

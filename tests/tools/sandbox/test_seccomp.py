@@ -13,7 +13,7 @@ REFUSED, NO_EFFECT = ERRNO | errno.EPERM, ERRNO
 
 
 def decide(program: bytes, architecture: int, call: int, *arguments: int) -> int:
-    """What the kernel would make of a call."""
+    """Returns what the kernel would make of a call."""
     padded = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
     facts = struct.pack("IIQ6Q", call, architecture, 0, *(value & (1 << 64) - 1 for value in padded))
     instructions = [struct.unpack_from("HBBI", program, at) for at in range(0, len(program), 8)]

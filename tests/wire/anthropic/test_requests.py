@@ -19,12 +19,12 @@ ADD = ToolSpec("add", "Adds two numbers.", {"type": "object", "properties": {"a"
 CALL = ToolCall("add", {"a": 1, "b": [2]}, "toolu_01A")
 
 
-def sent(request: ModelRequest, model: str = "claude-sonnet-4-6", **options: Any) -> dict[str, Any]:
+def sent_body(request: ModelRequest, model: str = "claude-sonnet-4-6", **options: Any) -> dict[str, Any]:
     return cast(dict[str, Any], json.loads(anthropic.encode_request(request, model, **options)))
 
 
 def there_and_back(request: ModelRequest, model: str = "claude-sonnet-4-6", **options: Any) -> ModelRequest:
-    return anthropic.decode_request(sent(request, model, **options))
+    return anthropic.decode_request(sent_body(request, model, **options))
 
 
 def test_a_request_in_full_is_what_the_api_documents() -> None:
@@ -41,7 +41,7 @@ def test_a_request_in_full_is_what_the_api_documents() -> None:
         options={"max_tokens": 100, "stop": ["END"]},
     )
 
-    assert sent(request, stream=True) == {
+    assert sent_body(request, stream=True) == {
         "model": "claude-sonnet-4-6",
         "max_tokens": 100,
         "stop_sequences": ["END"],
@@ -138,9 +138,9 @@ def test_a_request_survives_the_wire(request_: ModelRequest) -> None:
 @pytest.mark.parametrize("request_", EXAMPLES, ids=range(len(EXAMPLES)))
 def test_the_official_client_knows_every_field_of_a_request(request_: ModelRequest, model: str) -> None:
     official: TypeAdapter[Any] = TypeAdapter(MessageCreateParamsNonStreaming)
-    body = official.validate_python(sent(request_, model))
+    body = official.validate_python(sent_body(request_, model))
 
-    assert body.keys() == sent(request_, model).keys()
+    assert body.keys() == sent_body(request_, model).keys()
     assert [[dict(block) for block in message["content"]] for message in body["messages"]]
 
 
@@ -177,7 +177,7 @@ def test_any_alternating_conversation_survives_the_wire(
 
 
 def test_messages_in_the_same_role_become_one_turn() -> None:
-    body = sent(ModelRequest((user("a"), user("b"), assistant("c"), assistant("d"), user("e"))))
+    body = sent_body(ModelRequest((user("a"), user("b"), assistant("c"), assistant("d"), user("e"))))
 
     assert [[m["role"], len(m["content"])] for m in body["messages"]] == [["user", 2], ["assistant", 2], ["user", 1]]
 
@@ -195,7 +195,7 @@ def test_what_the_api_refuses_to_see_is_left_out() -> None:
     """Blank text, thinking that it has not signed, and the messages that consist of these alone."""
     request = ModelRequest((user("a"), Message("assistant", (Text(" \n"), Thinking("hm"))), user("b")))
 
-    assert sent(request)["messages"] == [
+    assert sent_body(request)["messages"] == [
         {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}
     ]
 
@@ -203,15 +203,15 @@ def test_what_the_api_refuses_to_see_is_left_out() -> None:
 def test_a_document_that_the_assistant_said_goes_to_the_older_version_alone() -> None:
     request = ModelRequest((user("a"), Message("assistant", (Document("application/pdf", b"x", name="x.pdf"),))))
 
-    assert sent(request)["messages"][1]["content"] == [{"type": "text", "text": "[x.pdf]"}]
-    assert sent(request, version=anthropic.CLASSIC)["messages"][1]["content"][0]["type"] == "document"
+    assert sent_body(request)["messages"][1]["content"] == [{"type": "text", "text": "[x.pdf]"}]
+    assert sent_body(request, version=anthropic.CLASSIC)["messages"][1]["content"][0]["type"] == "document"
 
 
 def test_ids_of_other_providers_are_made_to_fit() -> None:
     call = ToolCall("add", {}, "functions.add:0")
     request = ModelRequest((user("a"), Message("assistant", (call,)), Message("tool", (ToolResult(call),))))
 
-    _, said, answered = sent(request)["messages"]
+    _, said, answered = sent_body(request)["messages"]
     assert said["content"][0]["id"] == answered["content"][0]["tool_use_id"] == "functions_add_0"
 
 
@@ -221,8 +221,10 @@ def test_sampling_options_go_to_the_older_version_alone() -> None:
 
     assert anthropic.unsupported_options(options) == ("temperature", "top_p", "top_k", "seed")
     assert anthropic.unsupported_options(options, anthropic.CLASSIC) == ("seed",)
-    assert not {"temperature", "top_p", "top_k", "seed"} & sent(request).keys()
-    assert sent(request, version=anthropic.CLASSIC).items() >= {"temperature": 0.5, "top_p": 0.9, "top_k": 5}.items()
+    assert not {"temperature", "top_p", "top_k", "seed"} & sent_body(request).keys()
+    assert (
+        sent_body(request, version=anthropic.CLASSIC).items() >= {"temperature": 0.5, "top_p": 0.9, "top_k": 5}.items()
+    )
 
 
 def test_the_older_version_takes_no_sampling_options_beside_thinking() -> None:
@@ -233,7 +235,7 @@ def test_the_older_version_takes_no_sampling_options_beside_thinking() -> None:
 
 
 def test_an_option_that_is_not_set_is_left_to_the_provider() -> None:
-    body = sent(ModelRequest((user("a"),), options={"temperature": None, "stop": [], "max_tokens": None}))
+    body = sent_body(ModelRequest((user("a"),), options={"temperature": None, "stop": [], "max_tokens": None}))
 
     assert body.keys() == {"model", "max_tokens", "messages"}
     assert body["max_tokens"] == 4096
@@ -255,7 +257,7 @@ def test_an_option_that_is_not_set_is_left_to_the_provider() -> None:
     ],
 )
 def test_reasoning_is_asked_for_as_the_model_takes_it(model: str, level: str, expected: dict[str, Any] | None) -> None:
-    body = sent(ModelRequest((user("a"),), options={"reasoning": level}), model)
+    body = sent_body(ModelRequest((user("a"),), options={"reasoning": level}), model)
 
     assert body.get("thinking") == expected
     assert body.get("output_config") == ({"effort": level} if expected and expected["type"] == "adaptive" else None)
@@ -264,21 +266,21 @@ def test_reasoning_is_asked_for_as_the_model_takes_it(model: str, level: str, ex
 @pytest.mark.parametrize("max_tokens", [1, 1024, 2000, 5000, 64000])
 def test_a_budget_always_leaves_room_for_an_answer(max_tokens: int) -> None:
     request = ModelRequest((user("a"),), options={"reasoning": "high", "max_tokens": max_tokens})
-    body = sent(request, "claude-sonnet-4-5")
+    body = sent_body(request, "claude-sonnet-4-5")
 
     assert 1024 <= body["thinking"]["budget_tokens"] <= body["max_tokens"] // 2
 
 
 def test_a_choice_of_tools_is_not_sent_without_tools() -> None:
-    assert "tool_choice" not in sent(ModelRequest((user("a"),), tool_choice="none"))
-    assert sent(ModelRequest((user("a"),), tools=(ADD,), tool_choice="none"))["tool_choice"] == {"type": "none"}
+    assert "tool_choice" not in sent_body(ModelRequest((user("a"),), tool_choice="none"))
+    assert sent_body(ModelRequest((user("a"),), tools=(ADD,), tool_choice="none"))["tool_choice"] == {"type": "none"}
 
 
 def test_caching_marks_the_system_prompt_and_the_end_and_keeps_the_prefix() -> None:
     first = ModelRequest((user("a"), assistant("b"), user("c")), "Be brief.", options={"cache": True})
     later = replace(first, messages=(*first.messages, assistant("d"), user("e")))
 
-    body = sent(first)
+    body = sent_body(first)
     marked = {"cache_control": {"type": "ephemeral"}}
     assert body["system"] == [{"type": "text", "text": "Be brief.", **marked}]
     assert [m["content"] for m in body["messages"]] == [
@@ -286,5 +288,5 @@ def test_caching_marks_the_system_prompt_and_the_end_and_keeps_the_prefix() -> N
         [{"type": "text", "text": "b"}],
         [{"type": "text", "text": "c", **marked}],
     ]
-    assert sent(later)["messages"][:2] == body["messages"][:2]
-    assert sent(later)["messages"][2] == {"role": "user", "content": [{"type": "text", "text": "c"}]}
+    assert sent_body(later)["messages"][:2] == body["messages"][:2]
+    assert sent_body(later)["messages"][2] == {"role": "user", "content": [{"type": "text", "text": "c"}]}

@@ -20,7 +20,7 @@ CALLED = {"role": "assistant", "content": USES}
 TOOL = {"name": "weather", "description": "Tells it.", "input_schema": {"type": "object", "properties": {}}}
 
 
-def sent(*messages: Any, **fields: Any) -> dict[str, Any]:
+def upstream_body(*messages: Any, **fields: Any) -> dict[str, Any]:
     """The body for the upstream."""
     body = {"model": "claude-x", "max_tokens": 100, "messages": list(messages or (ASKED,)), **fields}
     request = with_pairs(anthropic.decode_request(body))
@@ -33,13 +33,13 @@ def result(of: int, content: Any = None, **fields: Any) -> dict[str, Any]:
     return block | ({} if content is None else {"content": content})
 
 
-def returned(*blocks: Any) -> dict[str, Any]:
+def results_message(*blocks: Any) -> dict[str, Any]:
     return {"role": "user", "content": list(blocks)}
 
 
 def test_marks_of_the_cache_on_text_and_tools_do_not_reach_the_upstream() -> None:
     marked = {"type": "text", "text": "Hi", "cache_control": {"type": "ephemeral"}}
-    body = sent({"role": "user", "content": [marked]}, tools=[TOOL | {"cache_control": {"type": "ephemeral"}}])
+    body = upstream_body({"role": "user", "content": [marked]}, tools=[TOOL | {"cache_control": {"type": "ephemeral"}}])
 
     assert body["messages"][-1]["content"] == "Hi"
     assert "cache_control" not in json.dumps(body)
@@ -48,15 +48,15 @@ def test_marks_of_the_cache_on_text_and_tools_do_not_reach_the_upstream() -> Non
 def test_a_choice_that_the_upstream_can_not_make_is_not_sent() -> None:
     """Of a tool that only Anthropic runs, and of calls at once where there are no tools."""
     search = {"type": "web_search_20250305", "name": "web_search"}
-    chosen = sent(tools=[TOOL, search], tool_choice={"type": "tool", "name": "web_search"})
+    chosen = upstream_body(tools=[TOOL, search], tool_choice={"type": "tool", "name": "web_search"})
 
     assert "tool_choice" not in chosen
-    assert "parallel_tool_calls" not in sent(tool_choice={"type": "auto", "disable_parallel_tool_use": True})
+    assert "parallel_tool_calls" not in upstream_body(tool_choice={"type": "auto", "disable_parallel_tool_use": True})
 
 
 def test_a_document_reaches_the_upstream_as_a_file() -> None:
     pdf = {"type": "base64", "media_type": "application/pdf", "data": PNG}
-    body = sent({"role": "user", "content": [{"type": "document", "source": pdf, "title": "a.pdf"}]})
+    body = upstream_body({"role": "user", "content": [{"type": "document", "source": pdf, "title": "a.pdf"}]})
 
     assert body["messages"][0]["content"][0]["file"]["filename"] == "a.pdf"
 
@@ -67,7 +67,7 @@ def test_b_result_plus_text(text_first: bool) -> None:
     blocks = (
         [text, result(1, "rain"), result(2, "noon")] if text_first else [result(1, "rain"), result(2, "noon"), text]
     )
-    roles = [message["role"] for message in sent(ASKED, CALLED, returned(*blocks))["messages"]]
+    roles = [message["role"] for message in upstream_body(ASKED, CALLED, results_message(*blocks))["messages"]]
 
     assert roles == ["user", "assistant", "tool", "tool", "user"]
 
@@ -86,11 +86,11 @@ def test_b_result_plus_text(text_first: bool) -> None:
     ids=lambda block: block["type"],
 )
 def test_the_words_in_a_result_are_not_lost_and_go_back_to_anthropic_as_they_came(block: Any) -> None:
-    body = {"messages": [ASKED, CALLED, returned(result(1, [block]), result(2))]}
+    body = {"messages": [ASKED, CALLED, results_message(result(1, [block]), result(2))]}
     request = anthropic.decode_request(body)
     again = json.loads(anthropic.encode_request(request, "claude"))["messages"][2]["content"][0]
 
-    assert sent(*body["messages"])["messages"][2]["content"] == "It rains."
+    assert upstream_body(*body["messages"])["messages"][2]["content"] == "It rains."
     assert again["content"] == [block]
 
 
@@ -107,7 +107,7 @@ def test_the_words_in_a_block_that_other_apis_do_not_know_are_not_lost(block: An
     request = anthropic.decode_request(body)
     again = json.loads(anthropic.encode_request(request, "claude"))["messages"][0]["content"]
 
-    assert sent(*body["messages"])["messages"][0]["content"] == "See:\nIt rains."
+    assert upstream_body(*body["messages"])["messages"][0]["content"] == "See:\nIt rains."
     assert again[1] == block
 
 
@@ -123,7 +123,9 @@ def test_thinking_goes_back_to_an_anthropic_upstream_with_its_signature() -> Non
 def test_b_beta_fields() -> None:
     """A coding assistant's fields are accepted, and are none of this upstream's business."""
     edits = {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}
-    body = sent(context_management=edits, metadata={"user_id": "u"}, thinking={"type": "adaptive"}, mcp_servers=[])
+    body = upstream_body(
+        context_management=edits, metadata={"user_id": "u"}, thinking={"type": "adaptive"}, mcp_servers=[]
+    )
 
     assert body.keys() == {"model", "messages", "max_tokens", "reasoning_effort"}
 
@@ -131,7 +133,7 @@ def test_b_beta_fields() -> None:
 def test_blocks_of_tools_that_anthropic_ran_say_nothing_to_another_upstream() -> None:
     ran = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
     marked = {"type": "text", "text": "Rain.", "citations": []}
-    body = sent(ASKED, {"role": "assistant", "content": [ran, marked]}, ASKED)
+    body = upstream_body(ASKED, {"role": "assistant", "content": [ran, marked]}, ASKED)
 
     assert body["messages"][1]["content"] == "Rain."
 
@@ -148,4 +150,4 @@ def test_both_versions_are_understood(version: str) -> None:
 def test_a_body_that_trips_the_reader_up_is_an_error_of_ours() -> None:
     broken = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "a==="}}
     with pytest.raises(ConfigError, match="Messages request"):
-        sent({"role": "user", "content": [broken]})
+        upstream_body({"role": "user", "content": [broken]})

@@ -12,7 +12,7 @@ from ai_battle.wire.anthropic import StreamReader, StreamWriter
 from ai_battle.wire.openai import StreamWriter as ChatWriter
 from tests.server.protocol.speaking import blocks_of
 
-from ..telling import answer, told, written
+from ..telling import answer, answer_deltas, write_stream
 
 WEATHER = ToolCall("weather", {"city": "Köln"}, "toolu_1")
 TIME = ToolCall("time", {"zone": "CET"}, "toolu_2")
@@ -43,8 +43,12 @@ def read(stream: bytes) -> Read:
 
 
 def stream(*parts: Part, deltas: list[Event] | None = None, **fields: Any) -> Read:
-    """What is written for an answer that was told as a whole, unless `deltas` tell it otherwise."""
-    return read(written(StreamWriter("claude-x"), told(*parts) if deltas is None else deltas, answer(*parts, **fields)))
+    """Returns what is written for an answer that was told as a whole, unless `deltas` tell it otherwise."""
+    return read(
+        write_stream(
+            StreamWriter("claude-x"), answer_deltas(*parts) if deltas is None else deltas, answer(*parts, **fields)
+        )
+    )
 
 
 def kinds(of: Read) -> list[str]:
@@ -94,7 +98,7 @@ def test_a_signature_without_a_thought_has_a_block_of_its_own() -> None:
 def test_c_usage_input() -> None:
     """An estimate until the usage is known, and after it where the upstream tells none."""
     writer = StreamWriter("m", input_tokens=123)
-    said = read(written(writer, told(Text("Hi")), answer(Text("Hi"), usage=Usage())))
+    said = read(write_stream(writer, answer_deltas(Text("Hi")), answer(Text("Hi"), usage=Usage())))
 
     assert said.start["usage"]["input_tokens"] == 123
     assert said.delta["usage"] == {"output_tokens": 0}
@@ -102,7 +106,7 @@ def test_c_usage_input() -> None:
 
 def test_a_second_call_is_streamed_too_once_the_first_is_complete() -> None:
     writer = StreamWriter("m")
-    assert all(map(writer.feed, told(WEATHER, TIME)))
+    assert all(map(writer.feed, answer_deltas(WEATHER, TIME)))
 
 
 def test_c_ping() -> None:
@@ -149,7 +153,7 @@ def test_an_answer_from_the_same_api_comes_out_as_it_went_in() -> None:
         Thinking("Hm.", "sig"), Text("Yes."), WEATHER, stop="tool_calls", usage=Usage(10, 5, 3, 2), model="m"
     )
     reader = StreamReader()
-    reader.feed(written(StreamWriter("m"), [], response))
+    reader.feed(write_stream(StreamWriter("m"), [], response))
 
     assert reader.finish() == response
 
@@ -183,9 +187,9 @@ def test_such_blocks_keep_their_place_between_what_is_streamed() -> None:
         WEATHER,
         stop="tool_calls",
     )
-    whole = written(StreamWriter("m"), [], response)
+    whole = write_stream(StreamWriter("m"), [], response)
     reader = StreamReader()
-    again = read(written(StreamWriter("m"), reader.feed(whole), reader.finish()))
+    again = read(write_stream(StreamWriter("m"), reader.feed(whole), reader.finish()))
 
     assert again.blocks == read(whole).blocks
     assert again.blocks[0] == sealed
@@ -207,15 +211,15 @@ def test_sources_come_with_the_text_that_they_belong_to() -> None:
     citation = {"type": "char_location", "cited_text": "Rain.", "document_index": 0}
     source = ThinkingDelta("", extra={"anthropic": {"citations": [citation]}})
     deltas: list[Event] = [TextDelta("It rains."), source, TextDelta(" Much.")]
-    raw = written(StreamWriter("claude-x"), deltas, answer(Text("It rains. Much.")))
+    raw = write_stream(StreamWriter("claude-x"), deltas, answer(Text("It rains. Much.")))
     told_ = [event["delta"] for event in events(raw) if event["type"] == "content_block_delta"]
 
     assert [delta["type"] for delta in told_] == ["text_delta", "citations_delta", "text_delta"]
     assert told_[1]["citation"] == citation
-    assert b"citation" not in written(ChatWriter("m"), deltas, answer(Text("It rains. Much.")))
+    assert b"citation" not in write_stream(ChatWriter("m"), deltas, answer(Text("It rains. Much.")))
 
 
 def test_a_source_of_nothing_that_is_said_is_left_out() -> None:
     source = ThinkingDelta("", extra={"anthropic": {"citations": [{"type": "char_location"}]}})
 
-    assert b"citation" not in written(StreamWriter("claude-x"), [source], answer(Text("Hi.")))
+    assert b"citation" not in write_stream(StreamWriter("claude-x"), [source], answer(Text("Hi.")))

@@ -33,15 +33,15 @@ _HOSTILE = (
 
 
 def _work(text: str) -> int:
-    """How many calls, of Python and of C, reading takes."""
+    """Returns how many calls, of Python and of C, reading takes."""
     count = 0
 
-    def counted(frame: FrameType, event: str, argument: object) -> None:
+    def count_call(frame: FrameType, event: str, argument: object) -> None:
         nonlocal count
         count += event in ("call", "c_call")
 
     before = sys.getprofile()
-    sys.setprofile(counted)
+    sys.setprofile(count_call)
     try:
         read(text, TOOLS)
     finally:

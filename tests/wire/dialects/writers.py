@@ -98,20 +98,20 @@ def _all(template: str, name: str = "name", arguments: str = "arguments", indent
     )
 
 
-def _tagged(call: str, argument: str, around: str = "%") -> Writer:
+def _tag_writer(call: str, argument: str, around: str = "%") -> Writer:
     """`call` with NAME and %, `argument` with KEY and %, everything within `around`."""
 
-    def written(calls: Sequence[Call]) -> str:
+    def write(calls: Sequence[Call]) -> str:
         parts = []
         for name, given in calls:
             inside = "".join(argument.replace("KEY", key).replace("%", _text(value)) for key, value in given.items())
             parts.append(re.sub(r"\bNAME\b", name, call).replace("%", inside))
         return around.replace("%", "\n".join(parts))
 
-    return written
+    return write
 
 
-def _glued(template: str) -> Writer:
+def _glue_writer(template: str) -> Writer:
     """NAME, NUMBER and, for the arguments as JSON, %, one call right behind the other."""
     return lambda calls: "".join(
         template.replace("NAME", name).replace("NUMBER", str(number)).replace("%", _json(given)) for number, (name, given) in enumerate(calls)
@@ -157,16 +157,16 @@ DIALECTS: Mapping[str, Writer] = {
     "hermes on one line": _each("<tool_call>%</tool_call>"),
     "hermes in a fence": _each("```xml\n<tool_call>\n%\n</tool_call>\n```"),
     "a list in a tag": _all("<tool_call>%"),
-    "named tag": _tagged('<tool_call name="NAME">\n%</tool_call>', '<parameter name="KEY">%</parameter>\n'),
-    "invoke": _tagged('<invoke name="NAME">\n%</invoke>', '<parameter name="KEY">%</parameter>\n', "<function_calls>\n%\n</function_calls>"),
-    "minimax": _tagged('<invoke name="NAME">\n%</invoke>', '<parameter name="KEY">%</parameter>\n', "<minimax:tool_call>\n%\n</minimax:tool_call>"),
-    "the older invoke": _tagged("<invoke>\n<tool_name>NAME</tool_name>\n<parameters>\n%</parameters>\n</invoke>", "<KEY>%</KEY>\n", "<function_calls>\n%\n</function_calls>"),
-    "qwen coder": _tagged("<tool_call>\n<function=NAME>\n%</function>\n</tool_call>", "<parameter=KEY>\n%\n</parameter>\n"),
-    "openhands": _tagged("<function=NAME>\n%</function>", "<parameter=KEY>%</parameter>\n"),
-    "cline": _tagged("<NAME>\n%</NAME>", "<KEY>%</KEY>\n"),
+    "named tag": _tag_writer('<tool_call name="NAME">\n%</tool_call>', '<parameter name="KEY">%</parameter>\n'),
+    "invoke": _tag_writer('<invoke name="NAME">\n%</invoke>', '<parameter name="KEY">%</parameter>\n', "<function_calls>\n%\n</function_calls>"),
+    "minimax": _tag_writer('<invoke name="NAME">\n%</invoke>', '<parameter name="KEY">%</parameter>\n', "<minimax:tool_call>\n%\n</minimax:tool_call>"),
+    "the older invoke": _tag_writer("<invoke>\n<tool_name>NAME</tool_name>\n<parameters>\n%</parameters>\n</invoke>", "<KEY>%</KEY>\n", "<function_calls>\n%\n</function_calls>"),
+    "qwen coder": _tag_writer("<tool_call>\n<function=NAME>\n%</function>\n</tool_call>", "<parameter=KEY>\n%\n</parameter>\n"),
+    "openhands": _tag_writer("<function=NAME>\n%</function>", "<parameter=KEY>%</parameter>\n"),
+    "cline": _tag_writer("<NAME>\n%</NAME>", "<KEY>%</KEY>\n"),
     "json in the tool's tag": lambda calls: "\n".join(f"<{name}>{_json(given)}</{name}>" for name, given in calls),
-    "glm": _tagged("<tool_call>NAME\n%</tool_call>", "<arg_key>KEY</arg_key>\n<arg_value>%</arg_value>\n"),
-    "blocks": _tagged("```tool\nTOOL_NAME: NAME\n%```", "BEGIN_ARG: KEY\n%\nEND_ARG\n"),
+    "glm": _tag_writer("<tool_call>NAME\n%</tool_call>", "<arg_key>KEY</arg_key>\n<arg_value>%</arg_value>\n"),
+    "blocks": _tag_writer("```tool\nTOOL_NAME: NAME\n%```", "BEGIN_ARG: KEY\n%\nEND_ARG\n"),
     "function tag": lambda calls: "\n".join(f"<function={name}>{_json(given)}</function>" for name, given in calls),
     "python tag": lambda calls: "<|python_tag|>" + "; ".join(map(_json, _objects(calls, "name", "parameters"))),
     "python tag with python": _in_python("<|python_tag|>[%]"),
@@ -174,17 +174,17 @@ DIALECTS: Mapping[str, Writer] = {
     "python list": _in_python("[%]"),
     "python lines": _in_python("%", "\n"),
     "mistral": _all("[TOOL_CALLS] %"),
-    "mistral names": _glued("[TOOL_CALLS]NAME[ARGS]%"),
-    "mistral ids": _glued("[TOOL_CALLS]NAME[CALL_ID]aB3dE6gH9[ARGS]%"),
+    "mistral names": _glue_writer("[TOOL_CALLS]NAME[ARGS]%"),
+    "mistral ids": _glue_writer("[TOOL_CALLS]NAME[CALL_ID]aB3dE6gH9[ARGS]%"),
     "command r": _all("Action: ```json\n%\n```", "tool_name", "parameters", 4),
     "command r7b": _all("<|START_THINKING|>get_time() now.<|END_THINKING|><|START_ACTION|>%<|END_ACTION|>", "tool_name", "parameters"),
-    "deepseek v3": _glued("<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME\n```json\n%\n```<｜tool▁call▁end｜>"),
-    "deepseek v3.1": _glued("<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>%<｜tool▁call▁end｜>"),
+    "deepseek v3": _glue_writer("<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME\n```json\n%\n```<｜tool▁call▁end｜>"),
+    "deepseek v3.1": _glue_writer("<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>%<｜tool▁call▁end｜>"),
     "functools": _all("functools%"),
     "granite": _all("<|tool_call|>%"),
-    "harmony": _glued("<|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>%<|call|>"),
-    "harmony, told early": _glued("<|start|>assistant to=functions.NAME<|channel|>commentary json<|message|>%<|call|>"),
-    "kimi": _glued("<|tool_call_begin|>functions.NAME:NUMBER<|tool_call_argument_begin|>%<|tool_call_end|>"),
+    "harmony": _glue_writer("<|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>%<|call|>"),
+    "harmony, told early": _glue_writer("<|start|>assistant to=functions.NAME<|channel|>commentary json<|message|>%<|call|>"),
+    "kimi": _glue_writer("<|tool_call_begin|>functions.NAME:NUMBER<|tool_call_argument_begin|>%<|tool_call_end|>"),
     "gemma": lambda calls: "".join(f"<|tool_call>call:{name}{_gemma(given)}<tool_call|>" for name, given in calls),
     "lfm": _in_python("<|tool_call_start|>[%]<|tool_call_end|>"),
     "tool request": _each("[TOOL_REQUEST]%[END_TOOL_REQUEST]"),
@@ -201,13 +201,13 @@ DIALECTS: Mapping[str, Writer] = {
     "python's own": lambda calls: repr(_objects(calls)),
 }  # fmt: skip
 SINGLE: Mapping[str, Writer] = {
-    "react": _glued("Thought: hm\nAction: NAME\nAction Input: %"),
-    "react, bold": _glued("**Thought:** hm\n**Action:** NAME\n**Action Input:** %\n**Observation:** 5"),
-    "react, as code": _glued("Thought: hm\nAction: `NAME`\nAction Input: `%`"),
-    "react, fenced": _glued("Thought: hm\nAction: NAME\nAction Input:\n```json\n%\n```"),
+    "react": _glue_writer("Thought: hm\nAction: NAME\nAction Input: %"),
+    "react, bold": _glue_writer("**Thought:** hm\n**Action:** NAME\n**Action Input:** %\n**Observation:** 5"),
+    "react, as code": _glue_writer("Thought: hm\nAction: `NAME`\nAction Input: `%`"),
+    "react, fenced": _glue_writer("Thought: hm\nAction: NAME\nAction Input:\n```json\n%\n```"),
     "smolagents": _each("Thought: hm\nAction:\n%", indent=2),
     "langchain": _each("Action:\n```json\n%\n```", "action", "action_input", 2),
-    "name and object": _glued("NAME\n%"),
+    "name and object": _glue_writer("NAME\n%"),
 }
 AROUND: Mapping[str, str] = {
     "alone": "%",

@@ -17,7 +17,7 @@ ADD = ToolSpec("add", "Adds two numbers.", {"type": "object", "properties": {"a_
 CALL = ToolCall("add", {"a_b": 1}, "call_1", extra=SIGNED)
 
 
-def sent(request: ModelRequest, model: str = "gemini-3.8-flash") -> dict[str, Any]:
+def sent_body(request: ModelRequest, model: str = "gemini-3.8-flash") -> dict[str, Any]:
     return cast(dict[str, Any], json.loads(gemini.encode_request(request, model)))
 
 
@@ -40,7 +40,7 @@ def test_a_request_in_full_is_what_the_api_documents() -> None:
     picture = {"inlineData": {"mimeType": "image/png", "data": PNG_TEXT}}
     answered = {"name": "add", "response": {"output": "3"}, "id": "call_1", "parts": [picture]}
 
-    assert sent(FULL) == {
+    assert sent_body(FULL) == {
         "systemInstruction": {"parts": [{"text": "Be brief."}]},
         "tools": [
             {
@@ -81,7 +81,7 @@ def test_a_request_in_full_is_what_the_api_documents() -> None:
 
 @pytest.mark.parametrize("model", ["gemini-3.8-flash", "gemini-2.5-flash", "gemini-2.0-flash"])
 def test_the_official_client_knows_every_field_of_a_request(model: str) -> None:
-    body = sent(FULL, model)
+    body = sent_body(FULL, model)
 
     assert [types.Content.model_validate(content).role for content in body["contents"]] == ["user", "model", "user"]
     assert types.GenerationConfig.model_validate(body["generationConfig"]).max_output_tokens == 100
@@ -99,17 +99,17 @@ def test_the_official_client_knows_every_field_of_a_request(model: str) -> None:
     ],
 )
 def test_what_is_to_be_called_is_said_in_the_words_of_the_api(choice: str, expected: dict[str, Any] | None) -> None:
-    body = sent(ModelRequest((user("Hi"),), tools=(ADD,), tool_choice=choice))
+    body = sent_body(ModelRequest((user("Hi"),), tools=(ADD,), tool_choice=choice))
 
     assert body.get("toolConfig") == (expected and {"functionCallingConfig": expected})
-    assert "toolConfig" not in sent(ModelRequest((user("Hi"),), tool_choice=choice))
+    assert "toolConfig" not in sent_body(ModelRequest((user("Hi"),), tool_choice=choice))
 
 
 def test_files_are_sent_as_data_or_by_address() -> None:
     film = Document("video/mp4", url="https://example.org/a", extra={"gemini": {"videoMetadata": {"fps": 1}}})
     files = (Document("application/pdf", b"%PDF-1"), Image("image/png", url="https://example.org/a.png"), film)
 
-    assert sent(ModelRequest((Message("user", files),)))["contents"][0]["parts"] == [
+    assert sent_body(ModelRequest((Message("user", files),)))["contents"][0]["parts"] == [
         {"inlineData": {"mimeType": "application/pdf", "data": "JVBERi0x"}},
         {"fileData": {"mimeType": "image/png", "fileUri": "https://example.org/a.png"}},
         {"fileData": {"mimeType": "video/mp4", "fileUri": "https://example.org/a"}, "videoMetadata": {"fps": 1}},
@@ -120,7 +120,7 @@ def test_results_of_tools_say_whether_they_are_errors() -> None:
     results = (ToolResult(CALL, (Text("no"),), is_error=True), ToolResult(CALL))
     request = ModelRequest((user("Hi"), Message("assistant", (CALL,)), Message("tool", results)))
 
-    assert [part["functionResponse"]["response"] for part in sent(request)["contents"][2]["parts"]] == [
+    assert [part["functionResponse"]["response"] for part in sent_body(request)["contents"][2]["parts"]] == [
         {"error": "no"},
         {"output": ""},
     ]
@@ -129,11 +129,11 @@ def test_results_of_tools_say_whether_they_are_errors() -> None:
 def test_what_only_this_api_knows_is_sent_along() -> None:
     request = ModelRequest((user("Hi"),), extra={"gemini": {"safetySettings": [1]}, "openai": {"n": 1}})
 
-    assert sent(request) == {"safetySettings": [1], "contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+    assert sent_body(request) == {"safetySettings": [1], "contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
 
 
 def test_messages_in_the_same_role_become_one_content_and_empty_ones_none() -> None:
-    body = sent(ModelRequest((user("a"), assistant(""), user("b"), assistant("c"))))
+    body = sent_body(ModelRequest((user("a"), assistant(""), user("b"), assistant("c"))))
 
     assert [[c["role"], len(c["parts"])] for c in body["contents"]] == [["user", 2], ["model", 1]]
 
@@ -143,13 +143,13 @@ def test_calls_that_another_model_made_are_marked_for_gemini_3() -> None:
     calls = (ToolCall("add", {}, "a"), ToolCall("add", {}, "b"))
     request = ModelRequest((user("Hi"), Message("assistant", calls)))
 
-    marks = [part.get("thoughtSignature") for part in sent(request)["contents"][1]["parts"]]
+    marks = [part.get("thoughtSignature") for part in sent_body(request)["contents"][1]["parts"]]
     assert marks == ["skip_thought_signature_validator", None]
-    assert "thoughtSignature" not in str(sent(request, "gemini-2.5-pro"))
+    assert "thoughtSignature" not in str(sent_body(request, "gemini-2.5-pro"))
 
 
 def test_older_models_get_the_pictures_of_a_result_beside_it() -> None:
-    parts = sent(FULL, "gemini-2.5-flash")["contents"][2]["parts"]
+    parts = sent_body(FULL, "gemini-2.5-flash")["contents"][2]["parts"]
 
     assert [next(iter(part)) for part in parts] == ["functionResponse", "inlineData", "text"]
 
@@ -169,7 +169,7 @@ def test_older_models_get_the_pictures_of_a_result_beside_it() -> None:
     ],
 )
 def test_reasoning_is_asked_for_as_the_model_takes_it(model: str, level: str, expected: dict[str, Any] | None) -> None:
-    body = sent(ModelRequest((user("a"),), options={"reasoning": level}), model)
+    body = sent_body(ModelRequest((user("a"),), options={"reasoning": level}), model)
 
     assert body.get("generationConfig", {}).get("thinkingConfig") == expected
 
@@ -179,7 +179,7 @@ def test_options_without_a_counterpart_are_told() -> None:
 
     assert gemini.unsupported_options(options, "gemini-2.0-flash") == ("num_ctx", "reasoning")
     assert gemini.unsupported_options(options) == ("num_ctx",)
-    assert sent(ModelRequest((user("a"),), options=options))["generationConfig"].keys() == {
+    assert sent_body(ModelRequest((user("a"),), options=options))["generationConfig"].keys() == {
         "temperature",
         "thinkingConfig",
     }

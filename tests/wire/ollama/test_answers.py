@@ -40,7 +40,7 @@ def failure(*chunks: bytes) -> ProviderError:
     return caught.value
 
 
-def said(*parts: Part) -> Message:
+def assistant_message(*parts: Part) -> Message:
     return Message("assistant", parts)
 
 
@@ -49,24 +49,28 @@ class TestWhole:
         response = decode_response(PLAIN)
 
         assert replace(response, extra={}) == ModelResponse(
-            said(Text("Hello!")), usage=Usage(26, 282), model="llama3.2"
+            assistant_message(Text("Hello!")), usage=Usage(26, 282), model="llama3.2"
         )
         assert response.extra["ollama"]["load_duration"] == 1334875
 
     @pytest.mark.parametrize(
         ("body", "message", "stop"),
         [
-            (answer("length", content="Hi"), said(Text("Hi")), "length"),
-            (answer("stop", content="Hi", thinking="Hm."), said(Thinking("Hm."), Text("Hi")), "end"),
-            (answer("stop", tool_calls=[{"id": "c", **CALL}]), said(ToolCall("add", {"a": 1}, "c")), "tool_calls"),
+            (answer("length", content="Hi"), assistant_message(Text("Hi")), "length"),
+            (answer("stop", content="Hi", thinking="Hm."), assistant_message(Thinking("Hm."), Text("Hi")), "end"),
+            (
+                answer("stop", tool_calls=[{"id": "c", **CALL}]),
+                assistant_message(ToolCall("add", {"a": 1}, "c")),
+                "tool_calls",
+            ),
             (
                 answer("stop", tool_calls=[{"id": "c", "function": {"name": "f", "arguments": None}}]),
-                said(ToolCall("f", {}, "c")),
+                assistant_message(ToolCall("f", {}, "c")),
                 "tool_calls",
             ),
             (
                 answer("stop", tool_calls=[{"id": "c", "function": {"name": "f", "arguments": "{a"}}]),
-                said(ToolCall("f", {}, "c", malformed="{a")),
+                assistant_message(ToolCall("f", {}, "c", malformed="{a")),
                 "tool_calls",
             ),
         ],
@@ -118,7 +122,7 @@ class TestStreamed:
         text = Text("Let 😀me\u2028add\u0085.")
         calls = (ToolCall("add", {"a": 1}, "call_a"), ToolCall("clock", {}, "call_b"))
         assert replace(response, extra={}) == ModelResponse(
-            said(Thinking("Hmm."), text, *calls), stop="tool_calls", usage=Usage(26, 282), model="llama3.2"
+            assistant_message(Thinking("Hmm."), text, *calls), stop="tool_calls", usage=Usage(26, 282), model="llama3.2"
         )
 
     def test_the_reader_says_when_the_rest_may_be_left_unread(self) -> None:

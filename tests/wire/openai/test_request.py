@@ -126,20 +126,20 @@ seen = st.lists(
 )
 
 
-def asked(parts: list[Part], speaker: str) -> Message:
+def user_message(parts: list[Part], speaker: str) -> Message:
     """Neighbouring texts would come back as one where nothing but texts is said."""
     texts_only = all(isinstance(part, Text) for part in parts)
     return Message("user", tuple(parts[:1] if texts_only else parts), speaker)
 
 
-def answered(text: Text, calls: list[ToolCall], speaker: str) -> list[Message]:
+def answer_messages(text: Text, calls: list[ToolCall], speaker: str) -> list[Message]:
     calls = list({call.id: call for call in calls}.values())
     results = tuple(ToolResult(call, (text,)) for call in calls)
     return [Message("assistant", (text, *calls), speaker), *([Message("tool", results)] if results else [])]
 
 
-rounds = st.builds(asked, seen, speakers).map(lambda message: [message]) | st.builds(
-    answered, texts, st.lists(calls, max_size=2), speakers
+rounds = st.builds(user_message, seen, speakers).map(lambda message: [message]) | st.builds(
+    answer_messages, texts, st.lists(calls, max_size=2), speakers
 )
 
 

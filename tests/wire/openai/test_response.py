@@ -17,7 +17,7 @@ ADD = ToolCall("add", {"a": 1}, "call_a")
 REFUSAL = Text("I can't.", extra={"openai": {"type": "refusal", "refusal": "I can't."}})
 
 
-def said(*parts: Part) -> Message:
+def assistant_message(*parts: Part) -> Message:
     return Message("assistant", parts)
 
 
@@ -25,7 +25,7 @@ def test_an_answer_of_openai_is_read_whole() -> None:
     response = decode_response(PLAIN)
 
     assert response == ModelResponse(
-        said(Text("Hello!")),
+        assistant_message(Text("Hello!")),
         stop="end",
         usage=Usage(19, 10, cache_read_tokens=4, reasoning_tokens=3),
         model="gpt-4.1-2025-04-14",
@@ -38,21 +38,25 @@ def test_an_answer_of_openai_is_read_whole() -> None:
 @pytest.mark.parametrize(
     ("body", "message", "stop"),
     [
-        (answer(content="Hi", finish_reason="length"), said(Text("Hi")), "length"),
-        (answer(content="Hi", finish_reason="content_filter"), said(Text("Hi")), "content_filter"),
-        (answer(content="Hi", finish_reason="eos"), said(Text("Hi")), "end"),
-        (answer(content="Hi", finish_reason=None), said(Text("Hi")), "end"),
-        (answer(content="Hi", finish_reason="tool_calls"), said(Text("Hi")), "end"),
-        (answer(tool_calls=[CALL], finish_reason="tool_calls"), said(ADD), "tool_calls"),
-        (answer(tool_calls=[CALL], finish_reason="stop"), said(ADD), "tool_calls"),
-        (answer(refusal="I can't."), said(REFUSAL), "refusal"),
-        (answer(content="Yes.", reasoning_content="Hm."), said(Thinking("Hm."), Text("Yes.")), "end"),
-        (answer(content="Yes.", reasoning="Hm."), said(Thinking("Hm."), Text("Yes.")), "end"),
-        (answer(content="Yes.", reasoning="Hm.", reasoning_content="Hm."), said(Thinking("Hm."), Text("Yes.")), "end"),
-        (answer(content=[{"type": "text", "text": "Hi"}]), said(Text("Hi")), "end"),
+        (answer(content="Hi", finish_reason="length"), assistant_message(Text("Hi")), "length"),
+        (answer(content="Hi", finish_reason="content_filter"), assistant_message(Text("Hi")), "content_filter"),
+        (answer(content="Hi", finish_reason="eos"), assistant_message(Text("Hi")), "end"),
+        (answer(content="Hi", finish_reason=None), assistant_message(Text("Hi")), "end"),
+        (answer(content="Hi", finish_reason="tool_calls"), assistant_message(Text("Hi")), "end"),
+        (answer(tool_calls=[CALL], finish_reason="tool_calls"), assistant_message(ADD), "tool_calls"),
+        (answer(tool_calls=[CALL], finish_reason="stop"), assistant_message(ADD), "tool_calls"),
+        (answer(refusal="I can't."), assistant_message(REFUSAL), "refusal"),
+        (answer(content="Yes.", reasoning_content="Hm."), assistant_message(Thinking("Hm."), Text("Yes.")), "end"),
+        (answer(content="Yes.", reasoning="Hm."), assistant_message(Thinking("Hm."), Text("Yes.")), "end"),
+        (
+            answer(content="Yes.", reasoning="Hm.", reasoning_content="Hm."),
+            assistant_message(Thinking("Hm."), Text("Yes.")),
+            "end",
+        ),
+        (answer(content=[{"type": "text", "text": "Hi"}]), assistant_message(Text("Hi")), "end"),
         (
             answer(content=[{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}, "Yes."]),
-            said(Thinking("Hm."), Text("Yes.")),
+            assistant_message(Thinking("Hm."), Text("Yes.")),
             "end",
         ),
     ],
@@ -166,16 +170,16 @@ def test_an_error_with_200_is_an_error(body: Any, kind: type[ProviderError], aga
 
 
 RESPONSES = {
-    "text": ModelResponse(said(Text("Hello")), usage=Usage(3, 4, 1, 0, 2), model="m"),
-    "reasoning": ModelResponse(said(Thinking("Hm."), Text("Yes.")), model="m"),
-    "calls": ModelResponse(said(Text("Wait."), ADD, ToolCall("f", {}, "b")), stop="tool_calls", model="m"),
-    "a malformed call": ModelResponse(said(ToolCall("f", {}, "b", '{"a')), stop="tool_calls", model="m"),
-    "cut": ModelResponse(said(Text("Hel")), stop="length", model="m"),
-    "filtered": ModelResponse(said(Text("Hel")), stop="content_filter", model="m"),
-    "refused": ModelResponse(said(REFUSAL), stop="refusal", model="m"),
-    "cached": ModelResponse(said(Text("Hi")), usage=Usage(9, 8, 7, 6, 5), model="m"),
+    "text": ModelResponse(assistant_message(Text("Hello")), usage=Usage(3, 4, 1, 0, 2), model="m"),
+    "reasoning": ModelResponse(assistant_message(Thinking("Hm."), Text("Yes.")), model="m"),
+    "calls": ModelResponse(assistant_message(Text("Wait."), ADD, ToolCall("f", {}, "b")), stop="tool_calls", model="m"),
+    "a malformed call": ModelResponse(assistant_message(ToolCall("f", {}, "b", '{"a')), stop="tool_calls", model="m"),
+    "cut": ModelResponse(assistant_message(Text("Hel")), stop="length", model="m"),
+    "filtered": ModelResponse(assistant_message(Text("Hel")), stop="content_filter", model="m"),
+    "refused": ModelResponse(assistant_message(REFUSAL), stop="refusal", model="m"),
+    "cached": ModelResponse(assistant_message(Text("Hi")), usage=Usage(9, 8, 7, 6, 5), model="m"),
     "extra": ModelResponse(
-        said(Text("Hi")),
+        assistant_message(Text("Hi")),
         model="m",
         extra={"openai": {"id": "chatcmpl-1", "created": 5, "choice": {"logprobs": {"content": []}}}},
     ),

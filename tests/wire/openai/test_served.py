@@ -13,7 +13,7 @@ SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}}
 ASKED = {"role": "user", "content": "Hi"}
 
 
-def sent(*messages: Any, to: Any = openai, **fields: Any) -> dict[str, Any]:
+def upstream_body(*messages: Any, to: Any = openai, **fields: Any) -> dict[str, Any]:
     """The body for the upstream."""
     request = with_pairs(openai.decode_request({"model": "small", "messages": list(messages or (ASKED,)), **fields}))
     body: dict[str, Any] = json.loads(to.encode_request(request, "upstream"))
@@ -37,19 +37,19 @@ def sent(*messages: Any, to: Any = openai, **fields: Any) -> dict[str, Any]:
 )
 def test_f_params(field: dict[str, Any]) -> None:
     """As the client put them, and nothing beside them."""
-    body = sent(**field)
+    body = upstream_body(**field)
 
     assert {name: body[name] for name in field} == field
     assert body.keys() == {"model", "messages", *field}
 
 
 def test_what_only_openai_knows_does_not_reach_an_anthropic_upstream() -> None:
-    body = sent(to=anthropic, logit_bias={"1": 2}, service_tier="flex", max_tokens=9)
+    body = upstream_body(to=anthropic, logit_bias={"1": 2}, service_tier="flex", max_tokens=9)
     assert body.keys() == {"model", "messages", "max_tokens"}
 
 
 def test_one_call_at_a_time_is_asked_of_an_anthropic_upstream_in_its_own_words() -> None:
-    body = sent(to=anthropic, tools=[TOOL], parallel_tool_calls=False)
+    body = upstream_body(to=anthropic, tools=[TOOL], parallel_tool_calls=False)
     assert body["tool_choice"] == {"type": "auto", "disable_parallel_tool_use": True}
 
 

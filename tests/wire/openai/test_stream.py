@@ -15,7 +15,7 @@ from ai_battle.core.exchange import UNKNOWN_USAGE, ModelResponse, Usage
 from ai_battle.core.messages import Message, Text, Thinking, ToolCall
 from ai_battle.wire.openai import StreamReader
 
-from ..chunks import cut_places, sliced
+from ..chunks import cut_places, slices
 from .bodies import USAGE, chunk, events, fragment
 
 ROLE = chunk({"role": "assistant", "content": "", "refusal": None})
@@ -76,7 +76,7 @@ def test_everything_that_a_stream_brings_is_heard_and_kept() -> None:
 @given(st.lists(st.text(min_size=1), min_size=1), cut_places)
 def test_the_deltas_add_up_to_the_answer(texts: list[str], cuts: list[int]) -> None:
     texts = ["Hi", *(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts)]
-    heard, response = read(*sliced(events(*(chunk({"content": text}) for text in texts), STOP), cuts))
+    heard, response = read(*slices(events(*(chunk({"content": text}) for text in texts), STOP), cuts))
 
     assert "".join(event.text for event in heard if isinstance(event, TextDelta)) == response.text == "".join(texts)
 
@@ -331,7 +331,7 @@ class TestCallsInFragments:
     @given(st.lists(st.integers(1, 12), max_size=6))
     def test_any_fragments_make_the_same_call(self, cuts: list[int]) -> None:
         text = '{"text": "a \\"quoted\\" 😀", "n": [1, {"m": null}]}'
-        pieces = [piece.decode("utf-8") for piece in sliced(text.encode("ascii", "backslashreplace"), cuts)]
+        pieces = [piece.decode("utf-8") for piece in slices(text.encode("ascii", "backslashreplace"), cuts)]
         sent = [fragment(0, arguments=piece) for piece in pieces]
 
         assert calls(fragment(0, "a", "f"), *sent) == calls(fragment(0, "a", "f", "".join(pieces)))

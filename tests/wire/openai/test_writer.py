@@ -10,7 +10,7 @@ from ai_battle.core.exchange import ModelResponse, Stop
 from ai_battle.core.messages import Message, Part, Text, ToolCall
 from ai_battle.wire.openai import StreamWriter
 
-from ..telling import answer, told, written
+from ..telling import answer, answer_deltas, write_stream
 
 WEATHER = ToolCall("weather", {"city": "Köln"}, "call_1")
 TIME = ToolCall("time", {"zone": "CET"}, "call_2")
@@ -25,7 +25,7 @@ def chunks(stream: bytes) -> list[dict[str, Any]]:
 
 def stream(*parts: Part, deltas: list[Event] | None = None, usage: bool = False, **fields: Any) -> list[dict[str, Any]]:
     writer = StreamWriter("asked-for", usage=usage)
-    return chunks(written(writer, told(*parts) if deltas is None else deltas, answer(*parts, **fields)))
+    return chunks(write_stream(writer, answer_deltas(*parts) if deltas is None else deltas, answer(*parts, **fields)))
 
 
 def deltas_of(read: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -116,7 +116,7 @@ def test_a_refusal_that_was_not_streamed_is_told_as_one() -> None:
 def test_what_only_this_api_tells_comes_with_the_last_chunk() -> None:
     message = Message("assistant", (Text("Hi"),), extra={"openai": {"annotations": [{"type": "url_citation"}]}})
     extra = {"openai": {"id": "upstream", "system_fingerprint": "fp", "choice": {"logprobs": {"content": []}}}}
-    last = chunks(written(StreamWriter("m", usage=False), [], ModelResponse(message, extra=extra)))[-1]
+    last = chunks(write_stream(StreamWriter("m", usage=False), [], ModelResponse(message, extra=extra)))[-1]
 
     assert last["system_fingerprint"] == "fp"
     assert last["id"] != "upstream"

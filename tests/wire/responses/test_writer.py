@@ -14,7 +14,7 @@ from ai_battle.core.messages import Part, Text, Thinking, ToolCall
 from ai_battle.server.errors import client_failure
 from ai_battle.wire.responses import StreamWriter, decode_request
 
-from ..telling import answer, told, written
+from ..telling import answer, answer_deltas, write_stream
 
 WEATHER = ToolCall("weather", {"city": "Köln"}, "call_1")
 EVENT: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
@@ -47,7 +47,9 @@ def stream(
     *parts: Part, request: ModelRequest | None = None, deltas: Any = None, **fields: Any
 ) -> list[dict[str, Any]]:
     writer = StreamWriter("asked-for", request=request)
-    return events(written(writer, told(*parts, size=99) if deltas is None else deltas, answer(*parts, **fields)))
+    return events(
+        write_stream(writer, answer_deltas(*parts, size=99) if deltas is None else deltas, answer(*parts, **fields))
+    )
 
 
 def types(read: list[dict[str, Any]]) -> list[str]:

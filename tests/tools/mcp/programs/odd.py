@@ -17,8 +17,8 @@ def tool(name: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "description": "A tool.", "inputSchema": SCHEMA, **more}
 
 
-def described() -> str:
-    """What stands in the file that the second argument names."""
+def description() -> str:
+    """Returns what stands in the file that the second argument names."""
     return Path(sys.argv[2][1:]).read_text(encoding="utf-8") if sys.argv[2:] and sys.argv[2][:1] == "@" else ""
 
 
@@ -49,7 +49,7 @@ LISTS: dict[str, list[dict[str, Any]]] = {
     ],
     "broken": [tool("break")],
     "shapeless": [tool("shape")],
-    "pinned": [tool("calm", description=described()), tool("same")],
+    "pinned": [tool("calm", description=description()), tool("same")],
     "orphans": [tool("leave")],
     "endless": [tool("again")],
     "flood": [tool("quiet")],
@@ -62,7 +62,7 @@ LISTS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def answered(method: str) -> dict[str, Any]:
+def result_of(method: str) -> dict[str, Any]:
     if method == "initialize":
         server = {"name": "odd", "version": "1"}
         return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": True}}, "serverInfo": server}
@@ -79,7 +79,7 @@ def serve() -> None:
             continue
         answer: dict[str, Any] = {"jsonrpc": "2.0", "id": asked["id"]}
         if asked["method"] in ("initialize", "tools/list", "tools/call"):
-            answer["result"] = answered(asked["method"])
+            answer["result"] = result_of(asked["method"])
         else:
             answer["error"] = {"code": -32601, "message": "no such method"}
         if how == "flood":

@@ -51,7 +51,7 @@ def picture() -> Any:
 
 
 @shop.tool(structured_output=False)
-def disguised() -> Any:
+def wrong_types() -> Any:
     """Two that are called PNG: a JPEG, and a page."""
     both = (b"\xff\xd8\xff\xe0 a picture", b"<html>a page</html>\n")
     return [ImageContent(type="image", data=base64.b64encode(data).decode(), mime_type="image/png") for data in both]

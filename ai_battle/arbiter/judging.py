@@ -102,7 +102,7 @@ class JudgePass:
         if not (faulty := [rating for rating in ratings if rating.fault]):
             return ratings
         again = None
-        with suppress(ProviderError):
+        with suppress(ProviderError):  # without a second answer, the valid scores of the first still count
             again = _entries(await self._ask((*question, assistant(answer), user(self._complaint(faulty)))))
         mended = {(r.participant, r.criterion): r for r in self._read(again or ())}
         return [_second(rating, mended[rating.participant, rating.criterion]) for rating in ratings]

@@ -45,7 +45,7 @@ class SpokenTurn:
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """What was said in a run. `participants` are judged; moderators and observers are only read."""
+    """The turns of a run as a judge reads them. `participants` are judged; moderators and observers are only read."""
 
     prompt: str
     participants: tuple[str, ...]

@@ -93,7 +93,7 @@ class Verdict:
 
     @property
     def measured_by(self) -> Hashable:
-        """What verdicts must have in common to be compared; None if participants can't be compared in this one."""
+        """The judges, criteria, weights and scale that comparable verdicts share; None if participants' differ."""
         used = {frozenset(key[::2] for key in self._pairs if key[1] == each) for each in self.participants}
         is_comparable = len(used) == 1 and self.mean is not None
         return (used.pop(), (*self.weights.items(),), self.scale) if is_comparable else None

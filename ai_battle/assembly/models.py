@@ -51,7 +51,7 @@ NO_RECORDING: RecordingFiles = RecordingFiles()
 
 @dataclass(frozen=True, slots=True)
 class BuildContext:
-    """What models are built with: sections of the file, the environment, and used script entries.
+    """The context for building models: sections of the file, the environment, and used script entries.
 
     `has_files` is true for discussions in which files are shown or may be. `evidence` is where pairs' evidence is kept:
     a folder, usually the state directory, or the address of a Redis.
@@ -268,7 +268,7 @@ def _script(spec: Speaking, start: int) -> dict[str, Any]:
 
 
 def require_priced(model: Model, *limits: "Limits | PairLimits | SuiteLimits | SpendingLimits") -> None:
-    """Raises `ConfigError` if a limit in dollars can't be enforced for an unpriced model and none is allowed."""
+    """Raises `ConfigError` if a dollar limit can't hold for an unpriced model, unless `unpriced` allows it."""
     is_limited = any(each.cost_usd is not None and each.unpriced == "refuse" for each in limits)
     if is_limited and model.price is None:
         raise ConfigError(unpriced_reason(str(model.name)))

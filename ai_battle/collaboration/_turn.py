@@ -254,7 +254,7 @@ class Turn:
         if problem := self.helping.limits.limit_reached(self._use):
             await self.report_failure(problem)
             return None
-        self._use.calls += 1
+        self._use.calls += 1  # before the first await, so that concurrent requests can't exceed the limit
         event = HelpAsked(self.strategy, reason, self.helping.sees, role=role)
         await self.emit(event)
         draft = await self.consult(self.strategy, helper, request, role)

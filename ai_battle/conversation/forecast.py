@@ -129,7 +129,7 @@ class ExpectedFile:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What one participant may use: its first request, all its turns together, and the models that help it.
+    """The forecast of one participant: its first request, all its turns together, and the models that help it.
 
     `files` are those of the first request, as its provider counts them; `file_usage` covers all readings of files in
     all turns.

@@ -84,7 +84,7 @@ class TurnListener:
         elif isinstance(event, EVENTS_WITH_SPEAKER):
             if isinstance(event, AttemptFailed):
                 self.attempts += 1
-                self._pieces.clear()
+                self._pieces.clear()  # the next attempt streams its answer from the beginning
             if not event.speaker:
                 event = replace(event, speaker=self._speaker)
         return self._emit(event)

@@ -18,6 +18,7 @@ TRANSCRIPT = "transcript.md"
 REPORT = "report.html"
 LONGEST_NAME = 60
 LEFT_BEHIND = (LOCK, f".{CONFIG}.partial")
+"""Files of an interrupted start, which don't make a directory count as used."""
 
 
 def create(name: str, out: Path | None = None, *, runs: Path = Path("runs")) -> Path:

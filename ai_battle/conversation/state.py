@@ -118,7 +118,7 @@ class State:
         self.ended: RunFinished | None = None
 
     def apply(self, event: Event) -> None:
-        if isinstance(event, ModelReplied) and event.role == "arbiter":
+        if isinstance(event, ModelReplied) and event.role == "arbiter":  # judging is not part of the run's usage
             return
         self.help.apply(event)
         self.ladders.apply(event)

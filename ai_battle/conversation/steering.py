@@ -33,7 +33,7 @@ class _LastHint(NamedTuple):
 
 
 class SteeringState:
-    """What was measured and which hints were given, folded from events by `apply`.
+    """The measures and hints of a run so far, folded from events by `apply`.
 
     `pending` are the hints of turns in progress. A turn that was interrupted is taken again and counts once.
     """

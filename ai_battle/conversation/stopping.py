@@ -20,7 +20,7 @@ RESERVED_TURNS = 3
 
 @dataclass(slots=True)
 class RunUse:
-    """What a run has used so far: its ledger, and the most that a turn has taken."""
+    """The usage of a run so far: its ledger, and the most that a turn has taken."""
 
     ledger: Ledger = field(default_factory=Ledger)
     dearest_usd: float = 0.0

@@ -49,7 +49,7 @@ class ContextMemory:
         windows = (participant.window, participant.parameters.get("num_ctx"))
         if window := min(filter(None, windows), default=0):
             room = participant.parameters.get("max_tokens") or ANSWER_ROOM
-            allowed.append(max(window - room, window // 2))
+            allowed.append(max(window - room, window // 2))  # a large max_tokens must not take all of a small window
         return min(allowed, default=None)
 
     async def _fold(self, participant: Participant, target: int, budget: int) -> bool:

@@ -77,7 +77,7 @@ class TurnStep:
 
 @dataclass(frozen=True, slots=True)
 class TurnFault:
-    """Why a turn has no answer, what it cost, and the text received so far."""
+    """The reason that a turn has no answer, its cost, and the text received so far."""
 
     error: AIBattleError
     usage: Usage
@@ -222,7 +222,7 @@ class TurnTaker:
             raise PersonLeft(f"{step.participant.name} left the discussion.")
         try:
             return await request_answer(step.participant, self.request(step), listener)
-        except ContextTooLong:
+        except ContextTooLong:  # the estimate of tokens was too low: fold old turns and ask once more
             if not await self.memory.shorten(step.participant):
                 raise
             return await request_answer(step.participant, self.request(step), listener)

@@ -1,4 +1,4 @@
-"""Filters events for a view that people who take part can see: what they hear, and what reveals nobody's words."""
+"""Filters a run's events for a view that people who take part can see, so that it reveals no words they don't hear."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,7 @@
-"""Checked configuration to live clients: the only room that knows every mechanism.
+"""Builds live clients from checked configuration; the only package that knows every mechanism.
 
-Most discussions have no pairs and no veil, and many no tools. The modules that put those together load half of the
-package, so each is imported when it is first used as `assembly.recipes`, by the `__getattr__` of a module (PEP 562).
+Most discussions have no pairs and no veil, and many no tools. The modules that build those load half of the package, so
+each is imported on first use, as in `assembly.recipes`, by a module's `__getattr__` (PEP 562).
 """
 
 from importlib import import_module

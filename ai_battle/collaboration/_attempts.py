@@ -1,4 +1,4 @@
-"""The loop of pairs: a model drafts, its answer is judged, helpers are asked while it is stuck, the best is chosen."""
+"""The loop of pairs: a model drafts, its answer is judged, helpers are asked while it is stuck, the best is served."""
 
 import json
 import re
@@ -33,17 +33,17 @@ from ._turn import CheckResult, Draft, Helping, Turn
 
 CALLS_AGAIN = "it only makes calls again that have their results"
 TRUSTED = Assessment(1.0, 0.0, stuck=False)
-"""What is made of a helper's answer that is taken as it is."""
+"""The assessment of a helper's answer that is taken unchecked."""
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*?)```", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An answer and what the detector makes of it.
+    """An answer with the detector's assessment.
 
-    `attempt` counts the model's own from 1; `silence` is the error of one that brought no answer at all, `misfit` what
-    is wrong with the form of one that did, `again`: it only makes calls once more that have their results. `ballot` is
-    what it comes down to among several, `verified` what running has shown of it.
+    `attempt` counts the model's own answers from 1. `silence` is the error if there was no answer at all; `misfit` says
+    what is wrong with the answer's form; `again` is true if it only repeats calls that have results. `ballot` is what
+    it comes down to in a vote; `verified` holds what running code has shown.
     """
 
     draft: Draft
@@ -57,9 +57,10 @@ class Candidate:
 
     @property
     def rank(self) -> tuple[bool, bool, bool, bool, float]:
-        """By quality; what fails a hard check comes after all others, then calls made again, what is cut, and nothing.
+        """The key by which candidates are compared, mostly by quality.
 
-        So no answer is given up for a call whose result is there already: who runs the tools would never get out.
+        Answers that fail a hard check come after all others, then repeated calls, then cut answers, then none at all.
+        So no answer is given up for a call that has its result already, which would keep the tool loop going for ever.
         """
         return not self.silence, not self.draft.cut, not self.again, not self.judged.at_once, self.judged.quality
 
@@ -67,7 +68,7 @@ class Candidate:
 async def draft_or_silence(
     turn: Turn, client: ModelClient, request: ModelRequest
 ) -> tuple[Draft, ProviderError | None]:
-    """Returns what the primary answers; that it answers nothing, or declines, is the poorest of answers."""
+    """Returns the primary's answer; an empty or refused one becomes an empty draft with its error."""
     try:
         return await turn.request_draft(client, request), None
     except (EmptyAnswer, Refused) as error:
@@ -75,12 +76,12 @@ async def draft_or_silence(
 
 
 def hopeless(signal: str, reason: str) -> Assessment:
-    """Returns the judgement of an answer that no further look is needed at."""
+    """Returns the assessment of an answer that needs no further check."""
     return Assessment(0.0, 1.0, True, {signal: 1.0}, reason, at_once=True)
 
 
 class TurnCounter(Protocol):
-    """A detector that wants to know how often there is help."""
+    """A detector that counts turns, to hold a rate of help."""
 
     def record_turn(self, *, stuck: bool) -> None: ...
 
@@ -90,10 +91,10 @@ def _counts_turns(detector: Judges) -> TypeGuard[TurnCounter]:
 
 
 class Attempts:
-    """The attempts of `primary` at one request, and what helpers put in their place: the best one is kept.
+    """The attempts of `primary` at one request, and helpers' answers in their place; only the best is kept.
 
-    `before` is one from before help that came in an earlier step of the turn. Own ones are judged as answers to the
-    request as it came, with the tools that the model has of its own.
+    `before` is a candidate from before help in an earlier step of the turn. The model's own attempts are judged against
+    the request as it came, with the tools that the model has of its own.
     """
 
     def __init__(
@@ -128,16 +129,16 @@ class Attempts:
 
     @property
     def case(self) -> HelpCase:
-        """What a helper may be told."""
+        """The case as a helper is shown it."""
         if self._best is None:
             return HelpCase(self.request, tools=self._tools)
         judged = self.best.judged
         return HelpCase(self.request, self.best.draft.response, judged.reason, self._tools, judged.report, judged.fact)
 
     async def try_alone(self) -> None:
-        """Try until an answer is good enough, `max_retries` times at most, and not again where that can't help.
+        """Tries until an answer is good enough, at most `max_retries` times, and stops earlier if retrying can't help.
 
-        An answer of a wrong form goes back once in any case.
+        An answer of the wrong form gets one more attempt in any case.
         """
         await self._attempt(self.request, self.primary)
         if self.best.misfit:
@@ -147,7 +148,7 @@ class Attempts:
         self.record_turn()
 
     def record_turn(self) -> None:
-        """Tell a detector that holds a rate of help whether its share of this turn is due."""
+        """Reports the turn to a detector that holds a rate of help."""
         if _counts_turns(self.detector):
             self.detector.record_turn(stuck=self.stuck)
 
@@ -157,7 +158,7 @@ class Attempts:
         return is_left and self.stuck and not self.best.judged.at_once
 
     async def try_again(self, prompt: str, **values: str) -> None:
-        """Make one more attempt, with the packaged `prompt` as a note; where it fails, what there is stands."""
+        """Makes one more attempt with the packaged `prompt` as a note. If it fails, the best attempt so far stays."""
         note = packaged_prompt(prompt, attempt=self.case.attempt_section, **values)
         try:
             await self._attempt(with_note(self.request, note), self.primary)
@@ -166,9 +167,9 @@ class Attempts:
             await self.turn.emit(Warned(f"Another attempt failed, so the one before it stands: {error}"))
 
     async def accept_best(self) -> ModelResponse:
-        """Accept the best answer; where all own ones were cut short, one that is not.
+        """Accepts the best answer. If all own answers were cut short, it asks once more without cutting.
 
-        Raises what kept the model from answering.
+        Raises the error that kept the model from answering.
         """
         is_cut = self.best.draft.cut and self.best.draft.role == "own"
         last = await self._attempt(self.request, self._primary) if is_cut else self.best
@@ -181,7 +182,7 @@ class Attempts:
         return await self.turn.accept(self.best.draft)
 
     async def put_in_place(self, candidate: Candidate) -> None:
-        """Give the best answer up for that of somebody else."""
+        """Replaces the best answer by another model's."""
         dropped, self._best = self._best, candidate
         if dropped:
             self._note_help(dropped, candidate)
@@ -194,7 +195,7 @@ class Attempts:
         return await self.judge(*await draft_or_silence(self.turn, client, request))
 
     async def judge(self, draft: Draft, silence: ProviderError | None = None) -> Candidate:
-        """Count an attempt, and keep the better one of it and the best so far; of equals the later one."""
+        """Counts an attempt and keeps the better of it and the best so far; of equals the later one."""
         self.count += 1
         tried = replace(await self._candidate(draft, silence), attempt=self.count)
         if tried.judged.stuck:
@@ -208,7 +209,7 @@ class Attempts:
         return tried
 
     def _note_help(self, before: Candidate | None, after: Candidate) -> None:
-        """Keep the best answer from before any help, and the newest since."""
+        """Keeps the best answer from before any help, and the newest since."""
         if self.turn.has_help:
             self._before = self._before or before
         self._after = after if self._before else None
@@ -225,13 +226,13 @@ class Attempts:
 
     @property
     def primary(self) -> ModelClient:
-        """The model, cut short where its answer is hopeless and somebody can help."""
+        """The model, cut short when its answer is hopeless, as long as a helper may be asked."""
         if watches(self.detector) and self.turn.may_ask:
             return Watched(self._primary, self.detector, self._known)
         return self._primary
 
     async def _drop(self, dropped: Candidate) -> None:
-        """Tells listeners that an answer is dropped, unless nothing came."""
+        """Tells listeners that an answer is dropped, unless there was none."""
         if not dropped.silence:
             reason = dropped.judged.reason or "another attempt was better"
             await self.turn.drop(dropped.draft, reason, dropped.attempt)
@@ -242,11 +243,11 @@ def stuck_found(judged: Assessment, attempt: int = 1) -> StuckFound:
 
 
 Help = Callable[[Attempts, ModelClient], Awaitable[object]]
-"""One step of help for a model that is stuck: asks the helper, and leaves what comes of it with the attempts."""
+"""One step of help for a stuck model: asks the helper, and leaves the result with the attempts."""
 
 
 class Strategy(ModelClient):
-    """A model and those that it is helped by; one that is not there is None."""
+    """A model with its helpers; a helper that is not there is None."""
 
     def __init__(self, primary: ModelClient, *others: ModelClient | None, helping: Helping | None = None) -> None:
         if any(each is primary for each in others):
@@ -260,14 +261,14 @@ class Strategy(ModelClient):
         return self.primary.offered_tools
 
     async def aclose(self) -> None:
-        """Close all of them, also where one fails to."""
+        """Closes all clients, even if one of them fails to close."""
         async with AsyncExitStack() as stack:
             for client in reversed(self._clients):
                 stack.push_async_callback(client.aclose)
 
 
 class HelpedModel(Strategy):
-    """`primary` answers; while its best attempt is stuck, `secondary` helps in these steps; the best is the answer."""
+    """Lets `primary` answer; while its best attempt is stuck, `secondary` helps in these steps; the best is served."""
 
     def __init__(
         self,
@@ -295,10 +296,10 @@ class HelpedModel(Strategy):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Words of a helper for one more attempt.
+    """A helper's words for one more attempt.
 
-    `prompt` asks for them, `note` puts them to the model, both packaged, and `tag` marks them. `read` is what they
-    come down to: nothing where nothing is to be changed. Of words that `max_tokens` cut off nothing is made.
+    The packaged prompt `prompt` asks for them and `note` shows them to the model; `tag` marks them as data. `read`
+    extracts the words to show; none means that nothing has to change. Words that `max_tokens` cut off are not used.
     """
 
     prompt: str = "advice_request"
@@ -308,7 +309,7 @@ class Advice:
     read: Callable[[str], str] = str.strip
 
     async def __call__(self, attempts: Attempts, helper: ModelClient) -> bool:
-        """Returns whether the helper said anything of use."""
+        """Asks for advice and tries again with it; returns whether the helper's reply was usable."""
         turn, most = attempts.turn, self.max_tokens
         options = {} if most is None else {"max_tokens": most}
         request = advice_request(self.prompt, attempts.case, turn.helping.sees, **options)
@@ -322,7 +323,7 @@ class Advice:
 
 
 async def take_over(attempts: Attempts, helper: ModelClient) -> bool:
-    """Put the helper's answer in the place of the best attempt; False where it has none."""
+    """Replaces the best attempt by the helper's answer; returns False if there is none."""
     answer = await answer_in_place(attempts.turn, helper, attempts.case)
     if answer:
         await attempts.put_in_place(Candidate(answer, TRUSTED))
@@ -330,7 +331,7 @@ async def take_over(attempts: Attempts, helper: ModelClient) -> bool:
 
 
 async def answer_in_place(turn: Turn, helper: ModelClient, case: HelpCase) -> Draft | None:
-    """Returns the helper's answer; None where it has none, or turns an answer back into the calls that led to it."""
+    """Returns the helper's answer; None if there is none, or if it only repeats the calls that led to an answer."""
     answer = await turn.ask(helper, request_in_place(case, turn.helping.sees), case.reason)
     if answer and case.calls_again(answer.response):
         await turn.drop(answer, CALLS_AGAIN)
@@ -340,11 +341,11 @@ async def answer_in_place(turn: Turn, helper: ModelClient, case: HelpCase) -> Dr
 
 
 def _misfits(request: ModelRequest, response: ModelResponse) -> Iterator[str]:
-    """Yields what a model has to mend before anybody can use its answer: tool calls fit their schemas, JSON its own."""
+    """Yields what makes an answer unusable until the model corrects it: calls or JSON that don't fit their schemas."""
     if response.tool_calls and request.tools:
         for call in response.tool_calls:
             yield from _call_misfits(call, request)
-    elif request.output_schema is not None and response.text.strip():  # a call alone, or nothing, is judged elsewhere
+    elif request.output_schema is not None and response.text.strip():  # answers without text are judged elsewhere
         yield from _json_misfits(response.text, request.output_schema)
 
 
@@ -359,7 +360,7 @@ def _call_misfits(call: ToolCall, request: ModelRequest) -> Iterator[str]:
 
 
 def _json_misfits(text: str, schema: Any) -> Iterator[str]:
-    """Yields what is wrong with the JSON that a text is, or that stands in its one code block."""
+    """Yields what is wrong with the JSON of a text, or of its only code block."""
     blocks = _FENCED.findall(text)
     try:
         value = json.loads(blocks[0] if len(blocks) == 1 else text, strict=False)

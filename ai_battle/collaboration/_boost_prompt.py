@@ -1,4 +1,4 @@
-"""What the two models of the boost loop are asked: one to plan in text alone, the other to carry the plan out."""
+"""Builds the boost model's requests: the conversation as text, with a template around what is asked now."""
 
 import json
 import re
@@ -27,7 +27,7 @@ _ELSEWHERE = "In the environment it is BOOST_WRAPPER_TEMPLATE."
 class BoostTemplate:
     """A text with the places `$loop $previous_attempts $request $tools`, or in their older spelling.
 
-    All other dollars and braces are text. Raises `ConfigError` when there is no place for the request.
+    All other dollars and braces are literal. Raises `ConfigError` if there is no place for the request.
     """
 
     text: str
@@ -43,9 +43,9 @@ class BoostTemplate:
 
     @classmethod
     def read(cls, stated: str, base: Path = HERE) -> "BoostTemplate":
-        """Returns the template that a text is, or a path (from `base`) leads to; the packaged one for an empty text.
+        """Returns the template that `stated` is, or that a path (relative to `base`) leads to.
 
-        Raises `ConfigError`.
+        An empty text means the packaged template. Raises `ConfigError`.
         """
         if not stated.strip():
             packaged = files(__package__).joinpath("prompts", "boost.md").read_text(encoding="utf-8")
@@ -64,7 +64,7 @@ class BoostTemplate:
         return cls(text, f"The template of boost, {stated},")
 
     def fill(self, **values: str) -> str:
-        """Returns the text with its places filled; what is filled in is not looked at again."""
+        """Returns the text with its places filled in; filled-in text is not substituted again."""
         return _PLACE.sub(lambda place: values[_place_name(place)], self.text)
 
 
@@ -74,7 +74,7 @@ def _place_name(place: re.Match[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FailedPlan:
-    """A reply that led to nothing, and why; `answer` is what the auxiliary model said to it."""
+    """A plan that led to nothing, and why; `answer` is what the auxiliary model said to it."""
 
     reply: str
     why: str
@@ -88,10 +88,10 @@ def plan_request(
     failed: Sequence[FailedPlan],
     sees: Sees,
 ) -> ModelRequest:
-    """Returns the request to the boost model: the conversation so far, and the template around what is asked now.
+    """Returns the request to the boost model: the conversation so far, and the template around the current request.
 
-    There is no tools parameter, and no part that an API takes only beside one. Of the options only the length goes
-    along, as a plan is paid for like an answer, and may become one.
+    It has no tools parameter, and no parts that an API accepts only together with one. Of the options it keeps only the
+    length, because a plan is paid for like an answer, and may become one.
     """
     messages, place = request.messages, prompt_place(request.messages)
     now = messages[place:] if sees == "history" else messages[place : place + 1]
@@ -110,7 +110,7 @@ def plan_request(
 
 
 def has_new_results(request: ModelRequest) -> bool:
-    """Says whether tools have returned something since the model spoke last."""
+    """Checks whether tools have returned something since the model last spoke."""
     for message in reversed(request.messages):
         if message.role == "assistant" or message.tool_results:
             return message.role != "assistant"
@@ -118,7 +118,7 @@ def has_new_results(request: ModelRequest) -> bool:
 
 
 def _request_text(request: ModelRequest, now: Sequence[Message]) -> str:
-    """Returns what the user wants, what was done for it since, and the form the answer must have; never empty."""
+    """Returns the user's request, what was done for it, and the form that the answer must have; never empty."""
     done = "\n\n".join(map(_message_text, now[1:]))
     schema = request.output_schema
     nothing = "[see what is attached]" if _pictures(now) else "[go on with the conversation above]"
@@ -143,7 +143,7 @@ def _failed_plans(failed: Iterable[FailedPlan], sees: Sees) -> Iterator[str]:
 
 
 def _in_text(message: Message) -> Message:
-    """The message without parts that need tools; what was thought is left out."""
+    """Returns the message with calls and results as text, and without thinking."""
     if not any(isinstance(part, Thinking | ToolCall | ToolResult) for part in message.parts):
         return message
     parts = tuple(plain for part in message.parts for plain in _text_parts(part))

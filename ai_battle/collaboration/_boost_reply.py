@@ -1,4 +1,4 @@
-"""What a planning model's reply is: the answer itself, guidance for the model that has the tools, or neither."""
+"""Parses a planning model's reply: the answer itself, guidance for the model that has the tools, or neither."""
 
 import re
 import tomllib
@@ -12,14 +12,14 @@ from ..wire.dialects.thinking import ThoughtFilter
 
 Kind = Literal["analysis", "guidance", "summary", "other"]
 _WIDTH = 240
-"""No heading is longer: only so much of a line decides whether it is one."""
+"""The longest heading: only this many characters of a line decide whether it is one, which bounds the work per line."""
 _FORMATS: Mapping[int, Kind] = {1: "summary", 2: "guidance", 3: "other"}
 _STRENGTHS = ("also", "meant", "own")
 _OWN = _STRENGTHS.index("own")
 _NUMERALS = {"一": 1, "①": 1, "i": 1, "二": 2, "②": 2, "ii": 2, "三": 3, "③": 3, "iii": 3}
 _SIGN = r"(?:[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?[ \t]*)?"
 _EMPHASIS = r"\*{1,3}|_{1,3}"
-# Brackets and ticks that open have to close: `(?(tick)...)` asks for what follows only where there was a `tick`.
+# Brackets and ticks that open have to close: `(?(tick)...)` requires what follows only if `tick` matched.
 _HEADING = re.compile(
     rf"""[ \t\ufeff\u200b\u00a0]{{0,3}}
     (?P<bullet>[-*+\u2022][ \t]+)?
@@ -48,7 +48,7 @@ _TO_WHOM = re.compile(
     r" (?:for|to|an|fur|pour|para|per) [a-z ]*(?:aux|ausil|hilf|assistant|execut|agent)[a-z -]*$| section$| ?/.*$"
 )
 _COLONS = tuple(":\uff1a\ufe55")
-# What fills a section that was to be left out, where there is another one: alone, or with the reason why.
+# Text in a section that the model should have left out, alone or with a reason; it counts only next to another section.
 _BLANK = re.compile(
     r"""(?:none|nothing|empty|keine|entfallt|无|無|没有|不适用|aucune?|ningun[oa])
         (?=$|\s?[(/]|\s[-\u2013\u2014]|\s(?:because|since)\b)
@@ -58,7 +58,7 @@ _BLANK = re.compile(
         (?=$|\s?[(/:;,.\u2013\u2014-]|\s(?:after|as|at|because|before|for|here|once|since|until|when|yet)\b)""",
     re.VERBOSE,
 )
-# What stands in the formats as they are shown to the model: a copy of it says nothing.
+# Placeholders in the formats that the model is shown: a copy of one has no content.
 _PLACEHOLDERS = frozenset({
     "provide the final answer directly without using auxiliary models", "the final answer, as the user shall read it",
     "reasoning and understanding of the request context", "how you understand the request, and what is known so far",
@@ -86,7 +86,7 @@ class SummaryReply:
 
 @dataclass(frozen=True, slots=True)
 class GuidanceReply:
-    """What the model with the tools is to do; `analysis` is empty when there is none."""
+    """Guidance for the model with the tools; `analysis` is empty if there is none."""
 
     guidance: str
     analysis: str = ""
@@ -95,7 +95,7 @@ class GuidanceReply:
 
 @dataclass(frozen=True, slots=True)
 class OtherReply:
-    """A reply without a summary and without guidance, as it is."""
+    """A reply with neither summary nor guidance, unchanged."""
 
     text: str
     outcome: ClassVar[Outcome] = "other"
@@ -105,19 +105,19 @@ PlanReply = SummaryReply | GuidanceReply | OtherReply
 
 
 def parse(text: str) -> PlanReply:
-    """Read a whole reply, in time linear in its length."""
+    """Parses a whole reply, in time linear in its length."""
     reader = PlanReader()
     reader.feed(text)
     return reader.close()
 
 
 def is_plan(text: str) -> bool:
-    """Says whether a whole reply has a summary or guidance."""
+    """Checks whether a whole reply has a summary or guidance."""
     return not isinstance(parse(text), OtherReply)
 
 
 def _plain_words(text: str) -> str:
-    """Returns the words without case, accents and surplus spaces."""
+    """Returns the words without case, accents and extra spaces."""
     plain = unicodedata.normalize("NFKD", text.replace("ß", "ss").casefold())
     return " ".join("".join(mark for mark in plain if not unicodedata.combining(mark)).split())
 
@@ -133,12 +133,12 @@ _WORDS: Mapping[str, tuple[Kind, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A line that opens a section; `rest` is what stands behind it on the same line.
+    """A line that opens a section; `rest` is the text after it on the same line.
 
-    `strength` is 2 for the format's own words, 1 for others that are meant as such, 0 for words that may as well begin
-    a paragraph. `dress` is how it is written: two headings of one author are dressed alike. `looks` is what of that
-    makes it look like another thing, too: an item of a list, code, a tag. `number` is 0 for none. `shouted`
-    are the format's own words in capitals. "FORMAT 1" alone has no `label`.
+    `strength` is 2 for the format's own words, 1 for other words that are meant as such, 0 for words that may also
+    begin a paragraph. `dress` is its formatting: one author formats all headings alike. `looks` are the marks that make
+    it look like something else too: a list item, code or a tag. `number` is 0 for none. `shouted` means the format's
+    own words in capitals. "FORMAT 1" alone has no `label`.
     """
 
     kind: Kind
@@ -152,8 +152,8 @@ class Heading:
 
 
 def _heading(line: str) -> Heading | None:
-    """The heading that a line is; `line` is its first `_WIDTH` characters at most."""
-    parts = cast(re.Match[str], _HEADING.match(line)).groupdict("")  # all may be missing, so each line matches
+    """Returns the heading that a line is, if any; `line` has at most its first `_WIDTH` characters."""
+    parts = cast(re.Match[str], _HEADING.match(line)).groupdict("")  # every part is optional, so each line matches
     if not (meant := _meaning(parts)):
         return None
     rest, shouted = _rest(parts), (parts["label"] or parts["format"]).isupper()
@@ -167,9 +167,9 @@ def _heading(line: str) -> Heading | None:
 
 
 def _meaning(parts: Parts) -> tuple[Kind, int] | None:
-    """Returns what a heading means.
+    """Returns the kind and strength of a heading, if it has a meaning.
 
-    In a tag only the format's own words count; "FORMAT 1" does where something ends it.
+    In a tag only the format's own words count; "FORMAT 1" counts only if something ends it.
     """
     label = _plain_words(parts["label"])
     if label not in ("", "other"):
@@ -186,12 +186,12 @@ def _number(digits: str) -> int:
 
 
 def _bold(parts: Parts) -> str:
-    """Returns what opens the heading's bold or italics, where it is not around its number alone."""
+    """Returns what opens the heading's bold or italics, unless these cover its number alone."""
     return parts["inner"] or ("" if parts["close"] else parts["outer"])
 
 
 def _rest(parts: Parts) -> str:
-    """Returns what stands behind the heading; marks that don't belong to the heading belong to it."""
+    """Returns the text after the heading, including marks that don't belong to the heading."""
     closing, rest = parts["before"] + parts["after"], parts["rest"]
     if not (bold := _bold(parts)):
         return closing + rest
@@ -203,13 +203,13 @@ def _is_enclosed(parts: Parts) -> bool:
 
 
 def _is_item(parts: Parts, *, shouted: bool) -> bool:
-    """Says whether a heading is an item of a list, or a word in code, and nothing more."""
+    """Checks whether a heading is only a list item, or a word in code."""
     is_code = bool(parts["tick"]) and not parts["mark"].startswith(_COLONS)
     return is_code or (bool(parts["bullet"]) and not (shouted or _is_enclosed(parts)))
 
 
 def _is_set_off(parts: Parts, rest: str, *, is_loud: bool) -> bool:
-    """Says whether a line stands out from its text as a heading does."""
+    """Checks whether a line stands out from its text as a heading does."""
     if parts["mark"].startswith(_COLONS) or not parts["label"]:
         return True
     if parts["mark"] or not rest.strip():
@@ -219,7 +219,7 @@ def _is_set_off(parts: Parts, rest: str, *, is_loud: bool) -> bool:
 
 @dataclass(slots=True)
 class _ReplySection:
-    """What stands behind a heading, or before the first one."""
+    """The text after a heading, or before the first one."""
 
     heading: Heading | None = None
     pieces: list[str] = field(default_factory=list)
@@ -233,7 +233,7 @@ class _ReplySection:
 
     @property
     def is_certain(self) -> bool:
-        """Whether its heading can't be taken for the beginning of a paragraph."""
+        """True if its heading can't be the beginning of a paragraph."""
         return self.heading is not None and self.heading.strength > 0
 
     @property
@@ -242,12 +242,12 @@ class _ReplySection:
 
     @property
     def tag(self) -> str:
-        """The name of one that is written as `<name>`."""
+        """The name of a section written as `<name>`."""
         return self.heading.label if self.heading and "<" in self.heading.looks else ""
 
     @property
     def text(self) -> str:
-        """What it says; of a tag, without the last `</name>`."""
+        """The section's text; for a tag, without the last `</name>`."""
         whole = "".join(self.pieces)
         return ("".join(whole.rpartition(f"</{self.tag}>")[::2]) if self.tag else whole).strip()
 
@@ -263,7 +263,7 @@ class _ReplySection:
             self.add(f"\n{start}{rest}")
 
     def yields_to(self, found: Heading) -> bool:
-        """Says whether a heading ends this section, rather than being a line of it."""
+        """Checks whether a heading ends this section, rather than being a line of it."""
         if self.heading is None or (found.kind == self.kind and self.blank):
             return True
         if not self._is_heading_here(found, self.heading):
@@ -271,7 +271,10 @@ class _ReplySection:
         return self._is_ended_by(found, is_alike=found.dress == self.heading.dress)
 
     def _is_ended_by(self, found: Heading, *, is_alike: bool) -> bool:
-        """Models write an answer twice, and an answer may have sections of its own."""
+        """Checks whether a heading of this kind ends the section.
+
+        Models may write an answer twice, and an answer may have sections of its own.
+        """
         if found.kind == self.kind:
             return is_alike and found.shouted
         if self.is_answer:
@@ -279,7 +282,7 @@ class _ReplySection:
         return found.strength > 0 or found.kind == "guidance"
 
     def _is_heading_here(self, found: Heading, heading: Heading) -> bool:
-        """Says whether a heading counts here; numbers, items, code and tags do only among headings of their kind."""
+        """Checks whether a heading counts here. Numbers, items, code and tags do only among headings of their kind."""
         if self.tag:
             return self.tag_closed
         if found.number and not heading.number == found.number - 1 != self.last_item:
@@ -288,7 +291,7 @@ class _ReplySection:
 
 
 class PlanReader:
-    """Reads a reply piece by piece, as it comes; the pieces may be cut anywhere."""
+    """Reads a reply as it streams; its pieces may be cut anywhere."""
 
     def __init__(self) -> None:
         self._sections = [_ReplySection()]
@@ -302,14 +305,14 @@ class PlanReader:
         self._held = ""
 
     def feed(self, text: str) -> None:
-        """Take more of the reply."""
+        """Reads more of the reply."""
         self._all.append(text)
         self._read(self._thoughts.feed(text))
 
     def take_settled(self) -> str:
-        """Returns more of the first summary's text, as far as nothing that may still come can change it."""
+        """Returns more of the first summary's text, as far as later text can't change it."""
         section = self._answer
-        if not section or section.tag or not section.pieces[-1].strip():  # where a tag ends is known when all is there
+        if not section or section.tag or not section.pieces[-1].strip():  # a tag's last end is known only at the end
             return ""
         text = self._held + "".join(section.pieces[self._taken :])
         if not self._taken and len(text.strip()) <= _LONGEST_BLANK:
@@ -319,7 +322,7 @@ class PlanReader:
         return settled
 
     def close(self) -> PlanReply:
-        """Returns what the reply is."""
+        """Returns the parsed reply."""
         self._read(self._thoughts.rest())
         if not self._is_begun:
             self._begin_line()
@@ -331,7 +334,7 @@ class PlanReader:
         return SummaryReply(summary) if summary else OtherReply("".join(self._all))
 
     def _text_of(self, kind: Kind, blank: Blank | None, *, certain: bool = False) -> str:
-        """Returns what all sections of a kind say, without those that say that there is nothing to say."""
+        """Joins the texts of all sections of a kind, except those that say there is nothing to say."""
         texts = (section.text for section in self._sections if section.kind == kind and section.is_certain >= certain)
         return "\n\n".join(text for text in texts if not _is_void(text, blank))
 
@@ -345,7 +348,7 @@ class PlanReader:
             self._read_line(line)
 
     def _read_line(self, text: str) -> None:
-        """Read more of the current line."""
+        """Reads more of the current line."""
         if self._is_begun:
             self._sections[-1].add(text)
             return
@@ -354,7 +357,7 @@ class PlanReader:
             self._begin_line()
 
     def _begin_line(self) -> None:
-        """Decide what the line is: so much of it is there."""
+        """Decides whether the line is a heading, now that enough of it is known."""
         start, rest = self._start[:_WIDTH], self._start[_WIDTH:]
         self._start, self._is_begun = "", True
         found = None if self._is_code(start) else _heading(start)
@@ -369,7 +372,7 @@ class PlanReader:
             self._answer = self._answer or section
 
     def _is_code(self, line: str) -> bool:
-        """Says whether the line opens a fence, stands inside of one, or closes it."""
+        """Checks whether the line opens a code fence, is inside of one, or closes it."""
         found = _FENCE.match(line)
         marks = (found["ticks"] or found["tildes"]) if found else ""
         if not self._fence:
@@ -381,7 +384,7 @@ class PlanReader:
 
 
 def _is_void(text: str, blank: Blank | None) -> bool:
-    """Says whether a text says nothing, or what is `blank`. What a plan says behind "pending" is a plan."""
+    """Checks whether a text has no content, or is `blank`. A plan after "pending" is still a plan."""
     if len(text) > _LONGEST_BLANK:
         return False
     words = _plain_words(text.strip(_WRAPPING))

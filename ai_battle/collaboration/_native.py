@@ -1,4 +1,4 @@
-"""An advisor that the provider asks itself: the model gets the provider's own tool, and nobody here hears of it."""
+"""Lets the provider ask the advisor itself: the model gets the provider's own tool, and nothing is asked from here."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +14,10 @@ from ..wire.bodies import own, present
 
 
 class NativelyAdvised(ClientWrapper):
-    """`client` with the tool of its API; what the advisor used stands in the answers, and is booked with them."""
+    """Adds the provider's tool to the requests of `client`.
+
+    The advisor's usage is part of the responses, and booked with them.
+    """
 
     def __init__(self, client: ModelClient, tool: Mapping[str, Any]) -> None:
         super().__init__(client)
@@ -28,9 +31,9 @@ class NativelyAdvised(ClientWrapper):
 
 
 def native_entry(tool: Mapping[str, Any], max_uses: int, max_tokens: int, caching: str) -> Mapping[str, Any]:
-    """Returns the entry of the tool with its terms; raises `ConfigError` where the provider has none."""
+    """Returns the tool's entry with its terms. Raises `ConfigError` if the provider has none."""
     if not tool:
         why = "native needs two models of one provider that asks advisors itself, as Anthropic does"
-        raise ConfigError(f"{why}; leave it out, and they are asked from here.", "native")
+        raise ConfigError(f"{why}; leave it out, and ai-battle asks the advisors.", "native")
     cache = {"type": "ephemeral", "ttl": caching} if caching else None
     return {**tool, "max_uses": max_uses, "max_tokens": max(max_tokens, LEAST_TOKENS), **present({"caching": cache})}

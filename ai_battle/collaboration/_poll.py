@@ -1,4 +1,4 @@
-"""Several answers to one request: judged and counted; one of them is served, or a helper's in their place."""
+"""Polls several answers to one request: judges and counts them, and serves one of them or a helper's."""
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
@@ -22,25 +22,25 @@ from ._wrappers import MutedClient
 LEARNED = "by its calibration, answers that agree like this are to be doubted"
 AHEAD = 2
 Answer = tuple[Draft, ProviderError | None]
-"""What a model said, or why it said nothing."""
+"""A model's answer, with its error if it said nothing."""
 
 
 class Doubts(Judges, Protocol):
-    """Judges answers; one of a quality below `threshold` is doubted."""
+    """Judges answers; one with a quality below `threshold` is doubted."""
 
     threshold: float
 
 
 @runtime_checkable
 class CalibratedDetector(Protocol):
-    """A detector that knows from answers of one's own when several that agree, or don't, are to be doubted."""
+    """A detector calibrated on the user's own answers, which knows from agreement when to doubt one."""
 
     @property
     def agreement(self) -> Agreement | None: ...
 
 
 class Poll:
-    """The answers to `request` so far, the primary's first; one that is refuted has no ballot."""
+    """The answers to `request` so far, the primary's first. A refuted answer has no ballot."""
 
     def __init__(self, turn: Turn, request: ModelRequest, detector: Doubts) -> None:
         self.turn = turn
@@ -54,51 +54,51 @@ class Poll:
 
     @property
     def leader(self) -> Candidate | None:
-        """The first that is verified, or that says what most say; nobody where opinions are divided."""
+        """The first verified answer, or the one that most agree with; None if opinions are divided."""
         verified = (answer for answer in self.answers if is_verified(answer.judged))
         return next(verified, next((self.answers[place] for place in VoteCount.of(self.ballots).leading), None))
 
     @property
     def is_divided(self) -> bool:
-        """Whether they could agree and don't all; free text that is long says nothing about that."""
+        """True if the answers are comparable and don't all agree; long free text can't be compared."""
         comparable = all(self.ballots) or any(each and each.kind != "text" for each in self.ballots)
         return comparable and len(VoteCount.of(self.ballots).groups) > 1
 
     @property
     def is_open(self) -> bool:
-        """Whether one more opinion could matter: all are refuted; or they are divided, and no group is two ahead."""
+        """True if one more opinion could matter: all are refuted, or they are divided and no group is two ahead."""
         if self.leader and is_verified(self.leader.judged):
             return False
         return self._all_refuted or (self.is_divided and VoteCount.of(self.ballots).margin < AHEAD)
 
     def with_votes(self, answer: Candidate, judged: Assessment | None = None) -> Assessment:
-        """Returns what the detector makes of an answer, or has just `judged` of it, and what the others say."""
+        """Returns an answer's assessment, or the newer one in `judged`, combined with the other answers' votes."""
         others = [other.ballot for other in self.answers if other is not answer]
         return assessment_with_votes(judged or answer.judged, answer.ballot, others)
 
     async def add(self, *answers: Coroutine[Any, Any, Answer | None]) -> None:
-        """Request all at once; those that bring nothing have no opinion."""
+        """Requests all answers concurrently; those that fail have no vote."""
         for answer in filter(None, await run_together(*answers)):
             self.answers.append(await self._candidate(*answer))
 
     async def request_own(self, client: ModelClient, fact: str = "") -> Answer:
-        """Returns what the primary answers, who is told a `fact` that running has shown."""
+        """Returns the primary's answer; the primary is told a `fact` that running code has shown."""
         return await draft_or_silence(self.turn, client, with_fact(self.request, fact))
 
     async def request_peer(self, client: ModelClient) -> Answer | None:
-        """Returns what a peer says, without having seen any attempt."""
+        """Returns a peer's answer; the peer sees no attempt."""
         request = request_in_place(HelpCase(self.request), self.turn.helping.sees)
         draft = await self.turn.ask(client, request, COMPARED, role="peer")
         return (draft, None) if draft else None
 
     async def request_own_again(self, client: ModelClient) -> None:
-        """Asks the primary once more where running has refuted all answers, and tells it what running has shown."""
+        """Asks the primary once more if running code has refuted all answers, and tells it what that has shown."""
         fact = self._fact
         if fact and self._all_refuted and not self.answers[0].silence:
             await self.add(self.request_own(MutedClient(client), fact))
 
     async def _candidate(self, draft: Draft, silence: ProviderError | None) -> Candidate:
-        """An answer with its ballot and what is known of it at once."""
+        """Builds the candidate of an answer, with its ballot and a first assessment."""
         if silence:
             return Candidate(draft, hopeless("silence", str(silence)), silence)
         if calls_again(self.request, draft.response):
@@ -109,9 +109,9 @@ class Poll:
         return Candidate(draft, judged, ballot=None if is_refuted(judged) else vote, verified=verified)
 
     async def decide(self, helper: ModelClient | None) -> ModelResponse:
-        """Serve what leads; without a leader `helper` answers, where no calibration says otherwise.
+        """Serves the leader. Without one `helper` answers, unless a calibration decides otherwise.
 
-        What can't be compared is left to the detector.
+        If the answers can't be compared, the detector decides.
         """
         split = self.is_divided and not self.leader
         if split and not self._agreement:
@@ -146,7 +146,7 @@ class Poll:
         return known.at_once or (known.stuck and self._is_below(known, answer))
 
     def _is_below(self, known: Assessment, answer: Candidate) -> bool:
-        """Says whether an answer is below the threshold, which says nothing of what is refuted."""
+        """Checks whether an answer is below the threshold, which does not apply to refuted answers."""
         return (answer.ballot is None and is_refuted(known)) or known.quality < self._detector.threshold
 
     def _is_doubted(self, agreement: Agreement, answer: Candidate, judged: Assessment) -> bool:
@@ -155,14 +155,14 @@ class Poll:
         return agreement.doubts(features(judged, self.ballots, place, prompt), prompt, answer.draft.text)
 
     async def _serve(self, answer: Candidate) -> ModelResponse:
-        """Accept it; raises what kept the primary from answering, where that is all there is."""
+        """Accepts the answer. Raises the error that kept the primary from answering if there is nothing else."""
         if answer.silence:
             raise answer.silence
         await self._drop(ANOTHER, keeping=answer)
         return await self.turn.accept(answer.draft)
 
     async def _doubt(self, reason: str, helper: ModelClient | None) -> ModelResponse:
-        """Accept the helper's answer in the place of all; the likeliest of them where there is none."""
+        """Accepts the helper's answer instead of all others; without one, the most likely of these."""
         best = max(self.answers, key=lambda answer: self.with_votes(answer).quality)
         judged = self.with_votes(best)
         judged = judged if judged.at_once else replace(judged, reason=reason)
@@ -175,13 +175,13 @@ class Poll:
         return await self.turn.accept(answer)
 
     async def _drop(self, reason: str, keeping: Candidate | None = None) -> None:
-        """Tells listeners that an answer is dropped, unless nothing came."""
+        """Tells listeners about the dropped answers, except those that brought nothing."""
         for answer in self.answers:
             if answer is not keeping and not answer.silence:
                 await self.turn.drop(answer.draft, reason)
 
     async def _assess_again(self, answer: Candidate) -> Candidate:
-        """The answer, looked at once more: only one that would be served is worth that."""
+        """Assesses an answer with paid checks, which only the one that would be served is worth."""
         if answer.judged.at_once:
             return answer
         decides = partial(self._is_poor, answer)
@@ -192,11 +192,11 @@ class Poll:
 
 
 class Polling(Strategy):
-    """`primary` and `peers` answer, best each of another family; `secondary` answers where no answer leads.
+    """Lets `primary` and `peers` answer, best each of another family; `secondary` answers if no answer leads.
 
-    `reserve` are asked one after the other, until an answer is two votes ahead: a second look that costs a small
-    model and spares the large one. Without a large model the likeliest of the answers is served where none leads.
-    Where answers can't be compared, or nobody else brings one, the detector decides alone.
+    The `reserve` is asked one by one until an answer is two votes ahead, because a small model's opinion is cheaper
+    than the large model's. Without a large model and a leader, the most likely answer is served. If the answers can't
+    be compared, or there is only one, the detector decides alone.
     """
 
     def __init__(

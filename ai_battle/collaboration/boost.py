@@ -1,4 +1,4 @@
-"""The boost loop: a model without tools plans, or answers at once; a model with tools carries the plan out."""
+"""The boost loop: a model without tools plans, or answers at once; a model with tools carries out the plan."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ TRAITS = StrategyTraits(
     models={"secondary": CalledModel("once in each turn, and up to two times more", "each turn", "boost")}, plans=True
 )
 SECONDS = 60.0
-"""What the boost model has for all its attempts at one request, where nothing else is said."""
+"""The default time limit for all attempts of the boost model at one request."""
 NO_FORMAT = "It has neither a SUMMARY nor a GUIDANCE section."
 NO_TOOL = "The auxiliary model was given this guidance and called no tool."
 MUST_CALL = "The request demands that a tool is called, so a SUMMARY can't be its answer."
@@ -33,11 +33,11 @@ NO_PLAN = "no reply of the boost model led to an answer: it was in none of the f
 
 
 class BoostLoop(Strategy):
-    """`boost` sees each request first, with the tools as text; `auxiliary` gets its guidance and the real tools.
+    """Shows `boost` each request first, with the tools as text; `auxiliary` gets its guidance and the real tools.
 
-    A reply in none of the formats, and guidance to which no tool is called, are tried again, `max_loops` times in all.
-    Where `boost` brings nothing that can be used, `auxiliary` answers alone. `template` is a path or a text with a
-    place for the request. `helping` says on which terms `boost` is asked; its timeout counts over all attempts.
+    A reply in none of the formats, or guidance that leads to no tool call, is tried again, up to `max_loops` times in
+    all. If `boost` brings nothing usable, `auxiliary` answers alone. `template` is a path, or a text with a place for
+    the request. `helping` sets the terms on which `boost` is asked; its timeout covers all attempts together.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class BoostLoop(Strategy):
 
 
 class BoostTurn:
-    """What is known of a request while it is answered: the replies that led to nothing, and what was answered then."""
+    """The state of a request: the plans that led to nothing, and the answers to them."""
 
     def __init__(self, loop: BoostLoop, request: ModelRequest, emit: Emit) -> None:
         self._loop = loop
@@ -90,7 +90,7 @@ class BoostTurn:
         self._answers: list[Draft] = []
 
     async def request_plan(self, loop: int) -> PlanReply | None:
-        """Returns what the boost model replies; None when it is nothing that can be used."""
+        """Returns the boost model's reply; None if it is unusable."""
         if not (planned := await self._request_reply()):
             await self._stream.take_back(self._turn.failure)
             await self._emit(BoostStep(loop, "fallback", self._turn.failure))
@@ -106,7 +106,7 @@ class BoostTurn:
         return reply
 
     async def answer(self, summary: str) -> ModelResponse:
-        """Accept the boost model's own answer."""
+        """Accepts the boost model's own answer."""
         draft = self._planned[-1]
         message = replace(draft.response.message, parts=(Text(summary),))
         stop: Stop = "end" if draft.response.stop == "tool_calls" else draft.response.stop
@@ -114,7 +114,7 @@ class BoostTurn:
         return await self._accept(draft, self._stream)
 
     async def carry_out(self, plan: GuidanceReply) -> ModelResponse | None:
-        """Returns what the auxiliary model makes of the guidance; None when it ignores it."""
+        """Returns the auxiliary model's answer to the guidance; None if it ignores the guidance."""
         analysis = f"ANALYSIS:\n{plan.analysis}\n\n" if plan.analysis else ""
         note = packaged_prompt("boost_plan", plan=f"{analysis}GUIDANCE:\n{plan.guidance}")
         listener = ExecutionListener(self._emit, is_answer=self._text_will_do)
@@ -131,13 +131,13 @@ class BoostTurn:
         return None
 
     async def answer_directly(self) -> ModelResponse:
-        """Accept the auxiliary model's answer to the request as it is."""
+        """Accepts the auxiliary model's answer to the unchanged request."""
         listener = ExecutionListener(self._emit, is_answer=True)
         draft = await self._execute(self._request, listener)
         return await self._accept(draft, listener.stream) if draft else await self.answer_best()
 
     async def answer_best(self) -> ModelResponse:
-        """Accept the best that the auxiliary model has said; if nothing, what it answers without guidance."""
+        """Accepts the auxiliary model's best answer so far; without one, asks it without guidance."""
         best = max(reversed(self._answers), key=self._worth, default=None)
         if best:
             return await self._accept(best, AnswerStream(self._emit, "boost"))
@@ -145,7 +145,7 @@ class BoostTurn:
         return await self.answer_directly()
 
     def _worth(self, answer: Draft) -> tuple[bool, bool]:
-        """Ranks an answer; one that tells of results that no tool returned is worth less than others."""
+        """Ranks an answer; one that claims results no tool returned is worth less than others."""
         claim = unsupported_claim(answer.text, self._tools, (*self._request.messages, *answer.response.steps))
         return answer.response.stop in ("end", "stop_sequence"), not claim
 
@@ -170,7 +170,7 @@ class BoostTurn:
         return planned
 
     async def _execute(self, request: ModelRequest, listener: "ExecutionListener") -> Draft | None:
-        """Asks for what the auxiliary model answers; None when it fails and has answered before."""
+        """Asks the auxiliary model; returns None if it fails but has answered before."""
         try:
             response = await self._turn.request_answer(self._loop.auxiliary, request, listener)
         except ProviderError as error:
@@ -190,7 +190,7 @@ class BoostTurn:
 
 
 class StreamedPlanner(ClientWrapper):
-    """The boost model for one loop: while it streams, the settled part of a SUMMARY is said as the answer."""
+    """The boost model for one loop; while it streams, the settled part of a SUMMARY is emitted as the answer."""
 
     def __init__(self, boost: ModelClient, stream: AnswerStream) -> None:
         super().__init__(boost)
@@ -215,9 +215,9 @@ class StreamedPlanner(ClientWrapper):
 
 
 class ExecutionListener:
-    """Hears the auxiliary model. Its text is a draft until it calls a tool, or from the beginning the answer.
+    """Forwards the auxiliary model's events; its text is a draft until it calls a tool, or else the answer at once.
 
-    `usage` sums what its own models came to.
+    `usage` sums the usage of its own models.
     """
 
     def __init__(self, emit: Emit, *, is_answer: bool) -> None:
@@ -249,7 +249,7 @@ class ExecutionListener:
 
 
 def _why_unusable(planned: ModelResponse) -> str:
-    """Says why the auxiliary model had better answer alone; empty where trying again may help."""
+    """Returns why the auxiliary model should answer alone; empty if trying again may help."""
     text = planned.text
     if not text.strip():
         return "it answered with nothing but tool calls, and has no tools"
@@ -269,5 +269,5 @@ def create(
     base: Path = HERE,
     helping: Helping | None = None,
 ) -> ModelClient:
-    """A `template` that is a path starts at `base`."""
+    """Builds the loop; a `template` that is a path is relative to `base`."""
     return BoostLoop(secondary, primary, max_loops, BoostTemplate.read(template, base), helping)

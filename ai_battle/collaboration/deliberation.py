@@ -35,9 +35,9 @@ from ._turn import Draft, Helping, Turn, consultation_event, why_unusable
 from ._wrappers import AnswerStream, MutedClient
 
 MOST = 12
-"""Members; each reads the answers of all others."""
+"""The most members; each reads the answers of all others."""
 MOST_SHOWN = 48_000
-"""Characters of all answers together, for one reader."""
+"""How many characters of all answers together one reader is shown."""
 NAME = "deliberation"
 UNMENTIONED = (
     "(An answer that a member ranked first is left out here, and the chair did not say why; the ranking has it.)"
@@ -54,7 +54,7 @@ TRAITS = StrategyTraits(
 
 @dataclass(slots=True)
 class Member:
-    """One that answers and ranks; its `number` counts from 1, and `budget` has what it took, also in vain."""
+    """A model that answers and ranks. `number` counts from 1; `budget` books all its calls, failed ones included."""
 
     number: int
     client: ModelClient
@@ -63,7 +63,7 @@ class Member:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """Put down to it what is called inside."""
+        """Charges the calls made inside to this member."""
         started = monotonic()
         try:
             with charge_to(self.budget):
@@ -73,10 +73,10 @@ class Member:
 
 
 class Deliberation(Strategy):
-    """`primary` and `peers` answer at once and rank; `chair` edits, or the first that answered where there is none.
+    """Lets `primary` and `peers` answer concurrently and rank; `chair`, or the first member that answered, edits.
 
-    Nobody ranks an answer of its own, unless `ranks_own`; so where there are two, the chair reads them unranked. One
-    alone is served as it is.
+    Nobody ranks their own answer unless `ranks_own`, so the chair reads two answers unranked. A single answer is served
+    unchanged.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Deliberation(Strategy):
 
 
 class DeliberationSession:
-    """One request: its members and their answers, both by number, and who brought nothing."""
+    """One request: its members and their answers, both by number, and who failed to contribute."""
 
     def __init__(self, turn: Turn, request: ModelRequest, members: Sequence[Member]) -> None:
         self.turn = turn
@@ -123,13 +123,13 @@ class DeliberationSession:
         self._error: ProviderError | BudgetExceeded | None = None
 
     async def collect_answers(self) -> None:
-        """Ask all at once; raises what kept the first from answering, where nobody answers."""
+        """Asks all members concurrently. If nobody answers, it raises the first member's error."""
         drafts = await run_together(*map(self._answer, self.members.values()))
         self.answers = {number: draft for number, draft in zip(self.members, drafts, strict=True) if draft}
         if not self.answers:
             raise self._error or BadReply(f"None of the {len(self.members)} models answered.")
         texts = "\0".join(bounded_text(draft.response.message) for draft in self.answers.values())
-        # A resumed or replayed run has to shuffle as before, so the seed is made of what was said.
+        # Derive the seed from the answers, so that a resumed or replayed run shuffles them in the same way.
         self._seed = sha256(texts.encode("utf-8", "replace")).hexdigest()[:8]
         self._labels = dict(zip(reading_order(self._seed, "chair", self.answers), LABELS, strict=False))
 
@@ -145,7 +145,7 @@ class DeliberationSession:
         return draft
 
     async def _own_answer(self, client: ModelClient) -> Draft | None:
-        """Returns the draft of the first member; its error counts only where nobody else answers."""
+        """Returns the first member's draft. Its error is kept for the case that nobody else answers."""
         started, draft, problem = monotonic(), None, ""
         try:
             draft = await self.turn.request_draft(MutedClient(client), self.request)
@@ -158,7 +158,7 @@ class DeliberationSession:
         return None if problem else draft
 
     async def rank(self, *, ranks_own: bool) -> tuple[Standing, ...]:
-        """Returns how the answers stand, best first; who could rank no two is not asked."""
+        """Returns the standings, best first. Members who could rank fewer than two answers are not asked."""
         choices = {judge: [each for each in self.answers if ranks_own or each != judge] for judge in self.answers}
         judges = [judge for judge, numbers in choices.items() if len(numbers) > 1]
         rankings = await run_together(*(self._ranking(self.members[judge], choices[judge]) for judge in judges))
@@ -172,7 +172,7 @@ class DeliberationSession:
         return standings
 
     async def _ranking(self, judge: Member, numbers: Sequence[int]) -> Ranking:
-        """Returns the ranking of one judge, who saw an order and letters of its own; empty where none can be read."""
+        """Returns a judge's ranking, made with an order and letters of its own; empty if it can't be read."""
         order = reading_order(self._seed, str(judge.number), numbers)
         request = self._request("rank", order, letters=", ".join(LABELS[: len(order)]))
         request = replace(request, output_schema=SCHEMA, options={})
@@ -186,7 +186,7 @@ class DeliberationSession:
         return tuple(order[place] for place in places)
 
     def _request(self, prompt: str, order: Ranking, **values: str) -> ModelRequest:
-        """The request as it came, with the answers in this order behind it; no tool is called for them."""
+        """Returns the original request with the answers appended in this order, and without tool calls."""
         request = request_in_place(HelpCase(self.request), self.turn.helping.sees)
         room = MOST_SHOWN // len(order)
         texts = (excerpt(bounded_text(self.answers[number].response.message), room) for number in order)
@@ -209,15 +209,15 @@ class DeliberationSession:
         }
 
     def can_edit(self, best: int) -> bool:
-        """Says whether a chair may edit the best answer: there are several, in words.
+        """Checks whether a chair may edit: there are several answers, and the best is text.
 
-        Calls and JSON are served as they are.
+        Calls and JSON are served unchanged.
         """
         is_text = self.request.output_schema is None and not self.answers[best].response.tool_calls
         return is_text and len(self.answers) > 1
 
     async def edit(self, chair: ModelClient, standings: Sequence[Standing]) -> ModelResponse | None:
-        """Returns the answer that a chair makes of all, heard while it comes; None where it makes none."""
+        """Streams and returns the chair's answer; None if it makes none."""
         table = "\n".join(f"{self._labels[each.number]}: {each.words}" for each in standings)
         request = self._request("chair", tuple(self._labels), table=table)
         stream = AnswerStream(self.turn.emit, "chair")
@@ -237,9 +237,9 @@ class DeliberationSession:
         return replace(draft.response, message=assistant(answer), steps=steps, usage=self.turn.usage)
 
     async def _merge(self, note: ChairNote, standings: Sequence[Standing]) -> bool:
-        """Tell what became of each answer, and return whether the chair speaks of all that somebody ranked first.
+        """Reports what became of each answer, and returns whether the chair mentions all that somebody ranked first.
 
-        One that wrote no note is taken to have used the best.
+        A chair without a note is assumed to have used the best answer.
         """
         note = note.among(self._labels.values())
         used, left_out = note.used or (self._labels[standings[0].number],), note.left_out
@@ -252,7 +252,7 @@ class DeliberationSession:
         return not unmentioned
 
     async def serve(self, best: int) -> ModelResponse:
-        """Accept the answer of a member as it is."""
+        """Accepts a member's answer unchanged."""
         if len(self.answers) == 1:
             words = f"Only one of {len(self.members)} models answered: its answer is all there is."
             await self.turn.emit(Warned(words))
@@ -275,5 +275,5 @@ def create(
     ranks_own: bool = False,
     helping: Helping | None = None,
 ) -> ModelClient:
-    """Returns the deliberation; `secondary` has the chair, and `ranks_own` lets members rank their own answers too."""
+    """Returns the deliberation; `secondary` is the chair, and `ranks_own` lets members rank their own answers too."""
     return Deliberation(primary, peers, secondary, helping, ranks_own=ranks_own)

@@ -1,7 +1,7 @@
-"""Handover: a small model works with tools until it does not get on; then the large one does, until the work goes on.
+"""Handover: a small model works with tools until it stalls; then the large one works until it makes progress.
 
-Who takes a step is read off the request alone: which calls were made since the prompt, and what they have brought. So
-it is the same wherever the tools run, in a discussion, behind the server or in an agent, and nothing is remembered.
+The request alone decides who takes a step: which calls were made since the prompt, and what they brought. So the
+decision is the same wherever the tools run, in a discussion, behind the server or in an agent, and needs no memory.
 """
 
 from collections.abc import Sequence
@@ -28,17 +28,17 @@ TRAITS = StrategyTraits(
     steps_in=True,
 )
 HAND_BACK_AFTER, MOST_HANDOVERS = 3, 2
-"""Steps of the large model that bring something, after which the small one goes on; and how often that is tried."""
+"""How many successful steps of the large model hand the work back, and how often the large model takes over at most."""
 SOLVED_ALL_THE_SAME = 0.08
-"""The share of the recorded tasks that the small model solved though its work had stalled."""
+"""The share of the recorded tasks that the small model still solved after its work had stalled."""
 LONGEST_STEP = 600
 
 
 @dataclass(frozen=True, slots=True)
 class HandoverPeriod:
-    """Who works on after some steps, and why that is the helper; it took over at `start`, and ended at `end`.
+    """Who continues after some steps, and why that is the helper; it took over at `start` and ended at `end`.
 
-    `last_good` is the last step that had brought something when the work stalled, `in_vain` are those behind it.
+    `last_good` is the last successful step before the work stalled, and `in_vain` are the steps after it.
     """
 
     is_helped: bool = False
@@ -51,7 +51,7 @@ class HandoverPeriod:
 
     @classmethod
     def after(cls, steps: Sequence[ToolStep], hand_back_after: int = HAND_BACK_AFTER) -> "HandoverPeriod":
-        """Returns who works on after these steps; with a `hand_back_after` of 0 who takes over keeps the task."""
+        """Returns who continues after these steps; with a `hand_back_after` of 0 the helper keeps the task."""
         shift, work, calm, good = cls(), WorkRecord(), 0, -1
         for place, step in enumerate(steps):
             work.add(step)
@@ -65,14 +65,14 @@ class HandoverPeriod:
 
     @property
     def receipt(self) -> str:
-        """Returns what whoever takes over has to know: where the work last stood well, and what failed since."""
+        """A note for the model that takes over: where the work last stood well, and what has failed since."""
         last = (self.last_good,) if self.last_good else ()
         evidence = (data_section("last_good", _steps_text(last)), data_section("in_vain", _steps_text(self.in_vain)))
         return packaged_prompt("handover", reason=self.reason, evidence="\n\n".join(filter(None, evidence)))
 
 
 class Handover(Strategy):
-    """`primary`, and `secondary` for the steps after which the work of `primary` has stalled."""
+    """Lets `primary` work, and `secondary` for the steps after its work has stalled."""
 
     def __init__(
         self,
@@ -130,5 +130,5 @@ def create(
     hand_back_after: int = HAND_BACK_AFTER,
     helping: Helping | None = None,
 ) -> ModelClient:
-    """Returns the helped model; after `hand_back_after` steps of the large one that all bring something it goes on."""
+    """Returns the helped model; `hand_back_after` successful steps of the large one in a row hand the work back."""
     return Handover(primary, secondary, hand_back_after, helping)

@@ -27,17 +27,17 @@ from ._wrappers import MutedClient
 
 TRAITS = StrategyTraits(models={"secondary": CalledModel("for long documents, once in each round", "unknown")})
 PIECE = 12_000
-"""Characters."""
+"""The usual length of a piece, in characters."""
 MOST_PIECES = 64
 AT_ONCE = 4
 MOST_TOLD = 12
-"""Findings of one question."""
-UNDECIDED = "it decided nothing that can be read"
+"""How many findings on one question the large model is shown."""
+UNDECIDED = "its decision can't be read"
 
 
 @dataclass(slots=True)
 class ReadingSession:
-    """One request: its documents in pieces, and what was read in them so far on each question."""
+    """One request: its documents in pieces, and the findings on each question so far."""
 
     turn: Turn
     request: ModelRequest
@@ -51,10 +51,10 @@ class ReadingSession:
 
 
 class Minion(Strategy):
-    """`primary` reads, `secondary` asks and answers, in `rounds` rounds at most; the last one has to decide.
+    """Lets `primary` read, and `secondary` ask and answer, in at most `rounds` rounds; the last one has to decide.
 
-    A request without a long text is answered by `primary` alone, and so is one that `secondary` fails to answer. A
-    document is read in pieces of about `piece_characters`, in larger ones when there would be more than 64.
+    `primary` alone answers a request without a long text, or one that `secondary` fails to answer. Pieces have about
+    `piece_characters`, or more if there would be more than 64 of them.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Minion(Strategy):
         return await self._answer_led(session) or await self._answer_alone(session)
 
     async def _answer_led(self, session: ReadingSession) -> ModelResponse | None:
-        """The answer of the large model; None when it brings none."""
+        """Returns the large model's answer, or None if it has none."""
         for number in range(1, self.rounds + 1):
             draft = await session.turn.ask(self.secondary, self._round(session, number), "a document is to be read")
             if not draft:
@@ -119,14 +119,14 @@ class Minion(Strategy):
         return with_note(request, note)
 
     def _question(self, question: ModelRequest) -> ModelRequest:
-        """Returns what the large model may see of it: without the history, the prompt alone."""
+        """Returns what the large model may see of the request: everything, or the prompt alone."""
         if self.helping.sees == "history":
             return question
         last = max((n for n, message in enumerate(question.messages) if message.role == "user"), default=0)
         return replace(question, messages=question.messages[last : last + 1], system="", extra={})
 
     async def _search(self, session: ReadingSession, questions: Sequence[str]) -> None:
-        """Put the questions to each piece, and note what it says."""
+        """Asks all questions about each piece, and notes the findings."""
         replies = await self._replies(session, questions)
         read = [
             (place, finding)
@@ -137,7 +137,7 @@ class Minion(Strategy):
             session.notes.append(_note(question, [each for each in read if each[1].question == number]))
 
     async def _replies(self, session: ReadingSession, questions: Sequence[str]) -> list[str]:
-        """Returns the reply of each piece, empty for those that could not be read, which listeners hear."""
+        """Returns the reply about each piece, empty if the piece could not be read; listeners get a warning."""
         gate = asyncio.Semaphore(AT_ONCE)
         replies = await run_together(*(self._read(session, gate, piece, questions) for piece in session.pieces))
         errors = [reply for reply in replies if isinstance(reply, ProviderError)]
@@ -160,7 +160,7 @@ class Minion(Strategy):
                 return error
 
     async def _answer_alone(self, session: ReadingSession) -> ModelResponse:
-        """The local model answers from what was found; when nothing was asked, from the request as it came."""
+        """Lets the local model answer from the notes or, if nothing was asked, from the whole request."""
         request = session.request
         if session.notes:
             request = with_note(session.split.question, packaged_prompt("minion_alone", notes=session.notes_section))
@@ -168,9 +168,9 @@ class Minion(Strategy):
 
 
 def _note(question: str, findings: Sequence[tuple[int, PieceFinding]]) -> str:
-    """Returns what was found on a question by piece, certain first: where the quote stands in the piece.
+    """Lists the findings on a question by piece, certain ones first: those whose quote occurs in the piece.
 
-    Of many findings the others are only counted.
+    If there are many, the rest are only counted.
     """
     certain_first = sorted(findings, key=lambda each: not each[1].quoted)
     lines = [

@@ -1,1 +1,1 @@
-"""Clients of model APIs; the name in the YAML is the name of the file."""
+"""Clients of model APIs. A provider's name in the YAML is the name of its file here."""

@@ -1,4 +1,4 @@
-"""What the calls of one event loop share: connection pools, and circuit breakers for upstreams and models that fail."""
+"""State that the calls of an event loop share: connection pools, and circuit breakers for upstreams and models."""
 
 import asyncio
 from collections import OrderedDict, deque
@@ -21,8 +21,8 @@ _kept: dict[asyncio.AbstractEventLoop, dict[Hashable, Any]] = {}
 
 
 def loop_value(key: Hashable, make: Callable[[], T]) -> T:
-    """The value of `key` in the running event loop, made when it is first asked for."""
-    here = _of_this_loop()
+    """Returns the value of `key` in the running event loop, made on first use."""
+    here = _loop_values()
     if key not in here:
         here[key] = make()
     value: T = here[key]
@@ -30,8 +30,8 @@ def loop_value(key: Hashable, make: Callable[[], T]) -> T:
 
 
 async def loop_resource(key: Hashable, opening: Callable[[], C]) -> C:
-    """Returns what `opening()` opens, once per event loop; the loop closes it when it shuts down."""
-    here = _of_this_loop()
+    """Returns the resource that `opening()` opens once per event loop, which closes it at its shutdown."""
+    here = _loop_values()
     if key not in here:
         holder = _hold(opening())
         here[key] = (await anext(holder), holder)
@@ -40,7 +40,7 @@ async def loop_resource(key: Hashable, opening: Callable[[], C]) -> C:
 
 
 async def _hold(resource: C) -> AsyncGenerator[C]:
-    """Suspended while in use: `loop.shutdown_asyncgens()` (asyncio.run, pytest) ends it, which closes the resource."""
+    """Holds a resource open until `loop.shutdown_asyncgens()` (asyncio.run, pytest) closes this generator."""
     try:
         yield resource
     finally:
@@ -48,7 +48,7 @@ async def _hold(resource: C) -> AsyncGenerator[C]:
         await resource.close()
 
 
-def _of_this_loop() -> dict[Hashable, Any]:
+def _loop_values() -> dict[Hashable, Any]:
     loop = asyncio.get_running_loop()
     if loop not in _kept:
         for closed in [other for other in _kept if other.is_closed()]:
@@ -61,24 +61,24 @@ FAILURES, ENOUGH_CALLS = 5, 20
 MINUTE, PROBE_AFTER = 60.0, 30.0
 """Seconds."""
 LIMITED = 10
-"""So many 429 in a row, and no other answer between them, are no matter of one client."""
+"""This many 429 in a row, without another answer between them, are not one client's own rate limit."""
 LONGEST = 60.0
-"""Seconds for which a model is left alone at most because of them, whatever it says."""
+"""Seconds for which they close a model's circuit at most, even if the provider asks for more."""
 PROBE = 5.0
-"""Seconds after which it is worth coming back while another call probes."""
+"""Seconds that a caller is told to wait while another call probes."""
 MOST_MODELS = 1_000
-"""Of one upstream whose failures are remembered; the least recently used goes first."""
+"""Models of one upstream whose failures are remembered; the least recently used one is dropped first."""
 
 
 class Outage(NamedTuple):
-    """Why nobody calls: for `seconds`, as the provider has asked for, or where that is 0 until a probe is answered."""
+    """The reason why no calls are made, for `seconds` as the provider asked, or if that is 0 until a probe succeeds."""
 
     reason: str
     seconds: float
 
 
 class CircuitName(NamedTuple):
-    """The address of an upstream, and for the circuit of a model its name and the role that it is asked in."""
+    """The URL of an upstream and, for a model's circuit, the model's name and role."""
 
     endpoint: str
     model: str = ""
@@ -86,16 +86,16 @@ class CircuitName(NamedTuple):
 
 
 class NotCalled(Unreachable):
-    """Nobody was called, so nothing new is known of the upstream."""
+    """A call was not made, so it tells nothing about the upstream."""
 
 
 class CircuitBreaker:
-    """Entered by each attempt, when `waiting()` is over.
+    """Stops calls to a failing upstream or model. Each attempt enters it once `waiting()` is 0.
 
-    After `FAILURES` in a row the circuit is open: nobody calls for `PROBE_AFTER`, then one call probes and the others
-    wait for its outcome. Failures of calls that overlapped count once, as one outage hits them all; `is_failure` says
-    which count. Of a model (`of_model`) it is open as well when half of a minute's calls failed (of `ENOUGH_CALLS` at
-    least), and it is closed for a while after `LIMITED` 429 in a row.
+    After `FAILURES` in a row the circuit is open: no calls for `PROBE_AFTER` seconds, then one call probes while the
+    others wait for its outcome. Overlapping failures count once, as one outage hits them all; `is_failure` says which
+    errors count. A model's circuit (`of_model`) also opens if half of a minute's calls failed (of `ENOUGH_CALLS` or
+    more), and calls pause after `LIMITED` 429 in a row.
     """
 
     def __init__(self, is_failure: Callable[[ProviderError], bool], *, of_model: bool = True) -> None:
@@ -104,7 +104,7 @@ class CircuitBreaker:
         self._closed_until = 0.0
         self._failures = 0
         self._limited = 0
-        self._calls: deque[float] = deque()  # when those of the last minute ended
+        self._calls: deque[float] = deque()  # the times at which the calls of the last minute ended
         self._failed: deque[float] = deque()
         self._failed_at = 0.0
         self._answered_at = float("-inf")
@@ -112,7 +112,7 @@ class CircuitBreaker:
         self._probe: asyncio.Event | None = None
 
     def waiting(self, *, for_probe: bool = True) -> float:
-        """Seconds until the next attempt may be made, by one who waits `for_probe` of another call, or does not."""
+        """Returns the seconds until the next attempt, for a caller that waits `for_probe` of another call or not."""
         until = self._closed_until
         if self._is_open:
             if self._probe is not None and not for_probe:
@@ -123,14 +123,14 @@ class CircuitBreaker:
 
     @property
     def outage(self) -> Outage | None:
-        """Why nobody but a probe may call, where that is so."""
+        """The reason why only a probe may call, or None."""
         if self._is_open:
             return Outage(self._last, 0.0)
         seconds = self._closed_until - asyncio.get_running_loop().time()
         return Outage("", seconds) if seconds > 0 else None
 
     def take_over(self, outage: Outage | None) -> None:
-        """Counts an outage that others have met, or its end, as if it had been met here and now."""
+        """Applies an outage that other processes saw, or its end (None), as if it were seen here now."""
         if outage is None:
             self._failures, self._closed_until = 0, 0.0
             self._failed.clear()
@@ -140,17 +140,17 @@ class CircuitBreaker:
             self._failures, self._failed_at, self._last = FAILURES, asyncio.get_running_loop().time(), outage.reason
 
     def has_answered_within(self, seconds: float) -> bool:
-        """Says whether the last call was answered, and so short a time ago."""
+        """Returns whether the last call was answered, at most `seconds` ago."""
         return not self._failures and asyncio.get_running_loop().time() - self._answered_at <= seconds
 
     @property
     def is_limited(self) -> bool:
-        """There is a waiting time because the provider asked for it."""
+        """Whether a waiting time is due to the provider's request, not to failures."""
         return not self._is_open
 
     @property
     def reason(self) -> str:
-        """Why there is a waiting time."""
+        """The reason for the waiting time."""
         if self.is_limited:
             return "rate limit"
         if self._failures >= FAILURES:
@@ -158,7 +158,7 @@ class CircuitBreaker:
         return f"{len(self._failed)} failures in {len(self._calls)} calls of a minute, the last: {self._last}"
 
     def close_for(self, seconds: float) -> None:
-        """The provider asked to be left alone: this holds for all calls."""
+        """Pauses all calls, as the provider asked."""
         self._closed_until = max(self._closed_until, asyncio.get_running_loop().time() + seconds)
 
     @property
@@ -168,7 +168,7 @@ class CircuitBreaker:
         return self._of_model and 2 * len(self._failed) >= len(self._calls) >= ENOUGH_CALLS
 
     async def enter(self) -> bool:
-        """Lets a call pass; true when it is the one that probes."""
+        """Lets a call pass. Returns whether it is the probe; raises `NotCalled` if another call's probe failed."""
         while self._is_open:
             if self._probe is None:
                 self._probe = asyncio.Event()
@@ -180,12 +180,12 @@ class CircuitBreaker:
         return False
 
     def record(self, error: ProviderError | None, begun: float) -> None:
-        """Counts how a call ended: any answer, even a 4xx, shows that the provider is up."""
+        """Counts the outcome of a call that began at `begun` (loop time). Any answer, even a 4xx, shows it is up."""
         is_limit = isinstance(error, RateLimited) and not self.is_failure(error)
         self._limited = self._limited + 1 if is_limit else 0
         if error is None or not self.is_failure(error):
             self._record_answer(begun)
-            # A single 429 may be a matter of one client's limit.
+            # Fewer 429 may be due to one client's own limit.
             if error and error.retry_after and self._of_model and self._limited >= LIMITED:
                 self.close_for(min(error.retry_after, LONGEST))
         elif begun >= self._failed_at:
@@ -196,13 +196,13 @@ class CircuitBreaker:
             self._count_call(self._failed_at)
 
     def end_probe(self) -> None:
-        """Ends a probe; those that waited for its outcome go on, or give up."""
+        """Ends a probe and wakes the calls that wait for its outcome."""
         if self._probe is not None:
             self._probe.set()
             self._probe = None
 
     def _record_answer(self, begun: float) -> None:
-        """An answer to a call that began when the circuit was open ends the outage."""
+        """Counts an answer, which ends the outage. One to a call from before the outage keeps the minute's failures."""
         if self._is_open and begun >= self._failed_at:
             self._failed.clear()
         self._failures = 0
@@ -210,7 +210,7 @@ class CircuitBreaker:
         self._count_call(self._answered_at)
 
     def _count_call(self, now: float) -> None:
-        """Counts one more call, and keeps only those of the last minute."""
+        """Counts a call and drops those older than a minute."""
         self._calls.append(now)
         for ended in (self._calls, self._failed):
             while ended and ended[0] < now - MINUTE:
@@ -219,17 +219,17 @@ class CircuitBreaker:
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """The breakers that a call of one model passes: that of its upstream, and its own.
+    """The breakers of a model's upstream and of the model itself, which each call passes.
 
-    No connection and silence count for the upstream until anyone has an answer of it; failures of every kind count for
-    the model alone, so that a model that fails closes none of its neighbours.
+    Only missing connections and silence count against the upstream. Other failures count against the model alone, so
+    that one failing model does not stop the others.
     """
 
     upstream: CircuitBreaker
     model: CircuitBreaker
 
     async def attempt(self, call: Callable[[], Awaitable[T]]) -> T:
-        """Makes and counts a call when `waiting()` is over; one that is cancelled or never made says nothing."""
+        """Makes a call and counts its outcome, unless it is cancelled or never made."""
         probed: list[CircuitBreaker] = []
         try:
             await self._enter(probed)
@@ -240,16 +240,16 @@ class Circuit:
         except NotCalled:
             raise
         except ProviderError as error:
-            self._record(error, begun)  # first, as what is never to be sent again counts as no outage
+            self._record(error, begun)  # before `again` changes, since an error with "never" does not count as outage
             if any(breaker.is_failure(error) for breaker in probed):
-                error.again = "never"  # it has waited long enough, and the others have given up
+                error.again = "never"  # the failed probe keeps the circuit open, so a retry would only wait again
             raise
         finally:
             for breaker in probed:
                 breaker.end_probe()
 
     async def _enter(self, probed: list[CircuitBreaker]) -> None:
-        """Adds the breakers that this call probes one by one: the first is one also where the second lets nobody in."""
+        """Enters both breakers, adding each to `probed` at once, as the second one may raise while the first probes."""
         if await self.upstream.enter():
             probed.append(self.upstream)
         if await self.model.enter():
@@ -260,13 +260,13 @@ class Circuit:
         self.model.record(error, begun)
 
     def waiting(self, *, for_probe: bool = True) -> tuple[float, CircuitBreaker]:
-        """The longest waiting time, and the breaker that says so."""
+        """Returns the longer waiting time of the two breakers, in seconds, and its breaker."""
         upstream, model = self.upstream.waiting(for_probe=for_probe), self.model.waiting(for_probe=for_probe)
         return (upstream, self.upstream) if upstream >= model else (model, self.model)
 
 
 class Upstream:
-    """All that is known of one address while the event loop lives."""
+    """The circuit breakers of one URL and its models, kept for the life of the event loop."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
@@ -274,7 +274,7 @@ class Upstream:
         self._circuits: OrderedDict[tuple[str, str], Circuit] = OrderedDict()
 
     def circuit(self, model: str, role: str = "") -> Circuit:
-        """Failures of a model in another `role` are counted apart: what a helper is asked may be what it fails at."""
+        """Returns the circuit of a model in a role. Roles count separately, as only one kind of request may fail."""
         key = model, role
         if key not in self._circuits:
             self._circuits[key] = Circuit(self._breaker, CircuitBreaker(_is_outage))
@@ -289,7 +289,7 @@ class Upstream:
             yield CircuitName(self._endpoint, model, role), circuit.model
 
     def waiting(self, model: str) -> float:
-        """The seconds for which a model is left alone in every role that it has been asked in."""
+        """Returns the seconds until the model may be called in at least one of its roles."""
         roles = [role for name, role in self._circuits if name == model] or [""]
         return min(self.circuit(model, role).waiting(for_probe=False)[0] for role in roles)
 
@@ -299,20 +299,20 @@ def upstream_at(endpoint: str) -> Upstream:
 
 
 def circuit_breakers() -> Iterator[tuple[CircuitName, CircuitBreaker]]:
-    """Yields those of this event loop."""
-    for upstream in [value for value in _of_this_loop().values() if isinstance(value, Upstream)]:
+    """Yields all circuit breakers of this event loop."""
+    for upstream in [value for value in _loop_values().values() if isinstance(value, Upstream)]:
         yield from upstream.breakers()
 
 
 def _is_outage(error: ProviderError) -> bool:
-    """Faults that pass, of the kind that hits everyone: no connection, silence, 5xx; not an answer that breaks off."""
+    """Returns whether an error is transient and hits all calls: no connection, silence or 5xx, not a cut answer."""
     if error.again != "always" or isinstance(error, RateLimited):
         return False
     return _is_unreachable(error) or (not error.partial and (error.status or 0) >= 500)
 
 
 def _is_unreachable(error: ProviderError) -> bool:
-    """Says whether there is no connection, or silence; a status of HTTP is an answer, and so is one that breaks off."""
+    """Returns whether an error means no connection or silence, without an HTTP status or a part of an answer."""
     if error.again != "always" or error.status is not None:
         return False
     return isinstance(error, TimedOut) or (isinstance(error, Unreachable) and not error.partial)

@@ -1,13 +1,16 @@
-"""A call of a provider from end to end: reserve, attempt by its clocks, book; after a passing fault attempt again."""
+"""Makes a call to a provider: reserves money, attempts it under timeouts, books its cost, retries transient faults."""
 
 import asyncio
 import random
+from abc import ABC, abstractmethod
 from asyncio import CancelledError
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil
-from typing import TYPE_CHECKING
+from math import ceil, inf
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from ..core.client import ClientWrapper, ModelClient
@@ -23,21 +26,18 @@ from ._metered import FOR_NOTHING, CallTerms, Meter, ReplyListener
 
 if TYPE_CHECKING:
     from ..config.discussion import Timeouts
-from abc import ABC, abstractmethod
-from contextvars import ContextVar
-from math import inf
-from types import TracebackType
-from typing import Self
 
 _ends: ContextVar[float] = ContextVar("ends", default=inf)
-GRACE = 0.25
+GRACE = 0.25  # seconds
+FIRST_CONTENT = 0.75  # of the total time, unless `first_byte` is given
+MOST_STALLS = 2  # that a call may have before it is given up at the next one
 
 
 class _MovingTimeout(ABC):
-    """Like `asyncio.timeout_at`, for a time that may move: what runs inside is ended when `due()` (loop time) has come.
+    """Like `asyncio.timeout_at` for a time that may move: ends the block at `due()` (loop time).
 
-    A time that may come nearer is looked at again within `every` seconds: to set a timer with each piece of an answer
-    would cost more than to read it.
+    It checks a time that may become earlier at least every `every` seconds. Setting a timer for each piece of an
+    answer would cost more than reading the piece.
     """
 
     every = inf
@@ -49,12 +49,12 @@ class _MovingTimeout(ABC):
 
     @abstractmethod
     def error(self) -> TimedOut:
-        """Returns what is raised when the time has come."""
+        """Returns the exception to raise when the time has come."""
 
     def __enter__(self) -> Self:
         self._loop = asyncio.get_running_loop()
         task = asyncio.current_task()
-        assert task, "a call is made in a task"
+        assert task, "calls run in a task"
         self._task, self._cancelling = task, task.cancelling()
         self._look()
         return self
@@ -63,7 +63,7 @@ class _MovingTimeout(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._timer.cancel()
-        # Who cancels the task as well means the caller, too: that goes on as a cancellation.
+        # If someone else cancelled the task too, that cancellation must reach the caller.
         if self._has_come and self._task.uncancel() <= self._cancelling and kind is CancelledError:
             raise self.error() from None
 
@@ -80,9 +80,9 @@ class _MovingTimeout(ABC):
 
 
 class Deadline(_MovingTimeout):
-    """Nothing inside takes longer than until `ends` (loop time), and `Clocks` inside run out by then.
+    """Ends the block at `ends` (loop time), and limits the `Clocks` inside to the same time.
 
-    They go first, as they know what had come; this one waits `GRACE` for them.
+    These end first, since their errors know how much had arrived; this deadline comes `GRACE` seconds later.
     """
 
     def __init__(self, ends: float, message: str) -> None:
@@ -108,10 +108,10 @@ class Deadline(_MovingTimeout):
 
 @dataclass(frozen=True, slots=True)
 class Deadlines:
-    """Seconds. Until the first content only `first_byte` counts, as local models load slowly.
+    """Timeouts in seconds. Until the first content only `first_byte` counts, as local models load slowly.
 
-    Without it, that is most of the total; and silence ends an attempt when half of the total is gone, if not before.
-    So there is time left to ask once more, unless the attempt `is_last`.
+    Its default is most of `total`, and silence counts for at most half of `total`, so that time for a retry is left.
+    `is_last` says that there will be none.
     """
 
     connect: float = 10.0
@@ -129,16 +129,15 @@ class Deadlines:
         return min(self.idle, self.total / 2)
 
 
-FIRST_CONTENT = 0.75
 DEFAULT = Deadlines()
 
 
 class Stalled(TimedOut):
-    """The provider was connected and then silent for too long."""
+    """The provider accepted the connection but sent nothing for too long."""
 
 
 class Clocks(_MovingTimeout):
-    """Ends what runs inside when a clock runs out, with an error that names the clock."""
+    """Ends the block when one of its timeouts has passed, with an error that names the timeout."""
 
     def __init__(self, deadlines: Deadlines, where: str) -> None:
         self._deadlines = deadlines
@@ -154,7 +153,7 @@ class Clocks(_MovingTimeout):
         return super().__enter__()
 
     def mark_content(self) -> None:
-        """Content came: from now on silence counts. This costs one reading of the time."""
+        """Notes that content came; from then on the timeout for silence counts. Costs only one look at the time."""
         self._last = self._loop.time()
 
     def due(self) -> float:
@@ -170,15 +169,12 @@ class Clocks(_MovingTimeout):
         return Stalled(f"{self._where}: nothing came within {first:.4g} s (the first-byte clock).", again="always")
 
 
-MOST_STALLS = 2
-
-
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how long a model is asked: `retries` of a failed call, `seconds` for an answer with all of them.
+    """The `retries` after a failed call, and the `seconds` for all attempts together.
 
-    `pauses` are the first and the longest one between two attempts. Who does not wait (`waits`) is told at once when to
-    come back. Failures of models with another `role` are counted apart.
+    `pauses` are the first and the longest pause between attempts, in seconds. If not `waits`, a call during an
+    outage fails at once and says when to retry. Failures count separately for each `role`.
     """
 
     retries: int = 3
@@ -200,10 +196,10 @@ PATIENT = RetryPolicy()
 
 
 class ProviderCaller(ClientWrapper):
-    """A provider's client as everybody calls it; `name` is "provider/model".
+    """Adds retries, circuit breakers and billing to a provider's client; `name` is "provider/model".
 
-    Clients of one endpoint share its rate limit, those of one model its failures, and what it refuses. Without `retry`
-    a request is a single attempt: of a recording nothing passes with time.
+    Clients of one endpoint share its rate limit; those of one model share its failures and refused options. Without
+    `retry` a request is a single attempt, as for recordings, whose faults never pass.
     """
 
     def __init__(
@@ -215,7 +211,7 @@ class ProviderCaller(ClientWrapper):
         self._name = name
         self._model = model
         called = provider_traits(provider).telemetry or provider
-        self._told = {"provider": called, "model": model, "address": urlsplit(self.endpoint).hostname}
+        self._span_attributes = {"provider": called, "model": model, "address": urlsplit(self.endpoint).hostname}
         self._retry = retry
         self._upstream = self.endpoint or provider
         self._meter = Meter(name, terms)
@@ -223,7 +219,7 @@ class ProviderCaller(ClientWrapper):
         self._has_warned = False
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        with span("chat", self._model, request=request, **self._told) as attributes:
+        with span("chat", self._model, request=request, **self._span_attributes) as attributes:
             attributes["response"] = response = await self._call(request, emit)
         return response
 
@@ -240,7 +236,7 @@ class ProviderCaller(ClientWrapper):
             begun = _now()
             try:
                 # The deadline is outermost, so that waiting for another call's probe counts too. The client's own
-                # clocks, where it has some, run out a moment before: they know what had come.
+                # clocks, if any, end a moment earlier, since their errors know how much had arrived.
                 with Deadline(ends, late):
                     return await circuit.attempt(partial(self._attempt, sent, emit))
             except ProviderError as error:
@@ -252,7 +248,7 @@ class ProviderCaller(ClientWrapper):
                 await self._pause(circuit, retry, failures, ends, emit)
 
     async def _attempt(self, request: ModelRequest, emit: Emit) -> ModelResponse:
-        """Makes a call and books its reply before anybody judges it: an empty, refused or broken one costs as well."""
+        """Makes a call and books its cost whatever the outcome, since empty, refused and broken replies cost too."""
         meter = self._meter
         reservation = await reserve(partial(meter.quote, request) if meter.is_bounded else None)
         sent, reply = meter.within(reservation, request), ReplyListener(emit)
@@ -265,11 +261,11 @@ class ProviderCaller(ClientWrapper):
             reply.was_left = reply.is_enough = True
             raise
         except CancelledError:
-            # The provider writes on, and charges: before the request was sent there is nothing to pay.
+            # The provider goes on writing and charges for it, but only if the request was sent.
             reply.was_left = reply.is_sent
             raise
         finally:
-            # `settle` never waits: a cancelled call books before anything can interrupt it once more.
+            # `settle` never awaits, so a second cancellation can't keep a cancelled call from booking.
             entries = meter.settle(sent, reply, reservation)
             for entry in entries:
                 await emit(entry)
@@ -286,7 +282,7 @@ class ProviderCaller(ClientWrapper):
     async def _wait_for_others(
         self, circuit: Circuit, retry: RetryPolicy, attempt: int, ends: float, emit: Emit
     ) -> None:
-        """Waits while the provider is left alone, because of what happened to any call."""
+        """Waits while a breaker pauses calls. Raises `RateLimited` or `NotCalled` if the call can't or won't wait."""
         delay, breaker = circuit.waiting(for_probe=retry.waits)
         if delay and not retry.waits:
             raise self._not_called(ceil(delay), breaker)
@@ -307,13 +303,13 @@ class ProviderCaller(ClientWrapper):
     async def _pause(
         self, circuit: Circuit, retry: RetryPolicy, failures: Sequence[ProviderError], ends: float, emit: Emit
     ) -> None:
-        """Waits until the next attempt, or raises the last failure when there is none."""
+        """Waits before the next attempt, or raises the last failure if there is none."""
         error, left = failures[-1], ends - _now()
         if not _may_go_on(failures, retry.retries):
             if len(failures) > 1:
                 error.args = (f"{error} ({len(failures)} attempts)",)
             raise error
-        # As the provider says; else a random pause that leaves half of the time for the next attempt.
+        # The provider's own delay counts; else a random pause that leaves half of the time for the next attempt.
         delay = min(_jitter(len(failures), *retry.pauses), left / 2)
         if error.retry_after is not None:
             delay = error.retry_after
@@ -324,7 +320,7 @@ class ProviderCaller(ClientWrapper):
             raise error
         await emit(Retrying(self._name, len(failures) + 1, delay, str(error)))
         if error.retry_after is not None:
-            # Whoever else calls it now would be refused as well, and make the time longer.
+            # Other calls now would be rejected too, and might make the provider's delay longer.
             circuit.upstream.close_for(delay)
             delay = _spread(delay)
         await asyncio.sleep(delay)
@@ -335,7 +331,7 @@ class ProviderCaller(ClientWrapper):
 
 
 def _may_go_on(failures: Sequence[ProviderError], retries: int) -> bool:
-    """Says whether the same request may be sent once more."""
+    """Returns whether the same request may be sent once more."""
     last = failures[-1]
     if last.again == "never" or len(failures) > retries:
         return False
@@ -345,17 +341,17 @@ def _may_go_on(failures: Sequence[ProviderError], retries: int) -> bool:
 
 
 def sentences(first: str, more: str) -> str:
-    """Joins two sentences, the first of which may lack its full stop."""
+    """Joins two sentences, adding a missing full stop to the first."""
     return f"{first}{'' if first.endswith(('.', '!', '?', ':')) else '.'} {more}" if more else first
 
 
 def _jitter(failures: int, first: float, longest: float) -> float:
-    """Full jitter: anything from nothing to a bound that doubles with each failure."""
+    """Returns a pause with full jitter: random from 0 to a bound that doubles with each failure."""
     return random.uniform(0, min(longest, first * 2 ** (failures - 1)))  # noqa: S311
 
 
 def _spread(delay: float) -> float:
-    """A bit more than a time that many may wait for, so that not all come at once."""
+    """Lengthens a delay by a random part of up to a second, so that waiting calls don't all come at once."""
     return delay + random.uniform(0, min(1.0, delay / 10))  # noqa: S311
 
 

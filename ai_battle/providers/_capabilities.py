@@ -1,4 +1,4 @@
-"""What a model can do, and who says so: the file, refusals that this machine remembers, the server now, or a table."""
+"""Finds a model's capabilities and their source: the file, remembered refusals, the server, or a table."""
 
 import json
 import logging
@@ -24,19 +24,19 @@ from ._endpoints import provider_traits
 from ._names import KNOWN_ON, ModelName
 from ._prices import context_window
 
-SECONDS = 24 * 3600
-_LARGE = 256 * 1024
+SECONDS = 24 * 3600  # for which a refusal counts, as servers and their models change
+_LARGE = 256 * 1024  # bytes of the file above which old entries are removed
 NOTHING_REFUSED: frozenset[str] = frozenset()
 _log = logging.getLogger(__name__)
 
 
 class RefusalMemory:
-    """`load()` gives the one memory of this machine's user; it costs a look at the file's date."""
+    """Remembers on disk the parameters and features that models refused. `load()` returns the one of this user."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._refused: dict[tuple[str, str], dict[str, float]] = {}
-        self._told: Mapping[str, Mapping[str, float]] = {}
+        self._from_others: Mapping[str, Mapping[str, float]] = {}
         self._seen: tuple[int, int] = (0, 0)
         self._warned = False
 
@@ -48,27 +48,27 @@ class RefusalMemory:
         return memory
 
     def refuses(self, endpoint: str, model: str) -> frozenset[str]:
-        """The parameters and features that this model refused within a day."""
+        """Returns the parameters and features that this model refused within a day."""
         refused = self._refused.get((endpoint, model))
-        from_others = self._told.get(_digest(endpoint, model)) if self._told else None
+        from_others = self._from_others.get(_digest(endpoint, model)) if self._from_others else None
         if not refused and not from_others:
             return NOTHING_REFUSED
         return frozenset((*_fresh(refused or {}), *_fresh(from_others or {})))
 
     def by_digest(self) -> Mapping[str, Mapping[str, float]]:
-        """All that is known here, and when it was refused, in one order; an address may have a password in it."""
-        known = {**self._told}
+        """Returns all refusals with their times, sorted, by hashes of endpoints, which may contain passwords."""
+        known = {**self._from_others}
         for named, refused in self._refused.items():
             digest = _digest(*named)
             known[digest] = _later(known.get(digest, {}), refused)
         return {digest: fresh for digest, refused in sorted(known.items()) if (fresh := _fresh(refused))}
 
     def take_over(self, from_others: Mapping[str, Mapping[str, float]]) -> None:
-        """Takes over what others know, who gave it as `by_digest`."""
-        self._told = from_others
+        """Replaces the refusals known from other processes, in the form of `by_digest`."""
+        self._from_others = from_others
 
     def remember(self, endpoint: str, model: str, refused: str) -> None:
-        """Remembers a refusal; where the directory can't be written, as long as the process lives."""
+        """Remembers a refusal, only for the life of the process if the directory can't be written."""
         if refused in self.refuses(endpoint, model):
             return
         at = time.time()
@@ -104,7 +104,7 @@ class RefusalMemory:
             _log.warning("%s is damaged; what can't be read of it is ignored. It can be deleted.", self.path)
 
     def _compact(self) -> None:
-        """Leaves out what is older than a day; what another process adds meanwhile is learned again."""
+        """Removes refusals older than a day. What another process adds meanwhile is lost, and learned again."""
         with suppress(OSError):
             with tempfile.NamedTemporaryFile("w", dir=self.path.parent, delete=False, encoding="utf-8") as file:
                 file.writelines(self._fresh_lines())
@@ -137,7 +137,7 @@ def _line(endpoint: str, model: str, refused: str, at: float) -> str:
 
 
 def _append(path: Path, line: str) -> None:
-    """Appends in one write, begun on a new line in case another process was killed in the middle of its own."""
+    """Appends in one write, with a leading newline in case another process was killed within its own line."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.write(descriptor, f"\n{line}".encode())
@@ -162,9 +162,9 @@ _FOR_GOOD = re.compile(
 
 
 class LearnedRefusals:
-    """What a model refuses is left out of requests; it is remembered on this machine as that of `endpoint`.
+    """Leaves options that a model refused out of requests, and remembers them on this machine for its endpoint.
 
-    A script refuses nothing for good (`learns`): what it says does not follow from its options.
+    If not `learns`, as for a scripted model, it does nothing, since a script's errors don't depend on the options.
     """
 
     def __init__(self, endpoint: str, model: str, *, learns: bool = True) -> None:
@@ -174,7 +174,7 @@ class LearnedRefusals:
         self._warned: set[str] = set()
 
     async def without_known(self, request: ModelRequest, emit: Emit) -> ModelRequest:
-        """The request without the options that were refused before."""
+        """Returns the request without the options that were refused before."""
         if not (request.options and self._learns):
             return request
         refused = self._memory.refuses(*self._remembered_as) | self._refused
@@ -183,9 +183,9 @@ class LearnedRefusals:
         return request
 
     async def without_refused(self, request: ModelRequest, error: ProviderError, emit: Emit) -> ModelRequest | None:
-        """The request without the option that `error` refuses; None where it refuses none.
+        """Returns the request without the option that `error` refuses, or None if it refuses none.
 
-        On disk only what is refused whatever its value; a value out of range says nothing about the next one.
+        It remembers only options that are refused whatever their value, as another value may be in range.
         """
         option = _refused_option(error, request.options) if self._learns else None
         if option is None:
@@ -197,7 +197,7 @@ class LearnedRefusals:
 
     @cached_property
     def _memory(self) -> RefusalMemory:
-        """Looked for once: what another process learns meanwhile is not worth a look at the disk with each call."""
+        """The memory, loaded once: other processes' new refusals aren't worth a disk access with each call."""
         return RefusalMemory.load()
 
     async def _without(self, request: ModelRequest, option: str, why: str, emit: Emit) -> ModelRequest:
@@ -208,7 +208,7 @@ class LearnedRefusals:
 
 
 def _refused_option(error: ProviderError, options: Iterable[str]) -> str | None:
-    """The one of `options` that a 400 names, under any of the names that the APIs have for it."""
+    """Returns the option that a 400 or 422 names, in any of the APIs' spellings."""
     if error.status not in (400, 422) or isinstance(error, ContextTooLong):
         return None
     options = tuple(options)
@@ -226,7 +226,7 @@ NAMES = ("tools", "images", "documents", "video", "reasoning", "json_schema", "c
 
 @dataclass(frozen=True, slots=True)
 class KnownValue:
-    """A capability and who says so."""
+    """A capability and its source."""
 
     value: Any
     source: str
@@ -234,20 +234,20 @@ class KnownValue:
 
 @dataclass(frozen=True, slots=True)
 class ModelCapabilities:
-    """What is not in `known` nobody knows: try it, and what is refused is remembered."""
+    """A model's capabilities. One that is missing in `known` is unknown: try it, and a refusal is remembered."""
 
     known: Mapping[str, KnownValue]
     refused: frozenset[str] = frozenset()
     note: str = ""
 
     def __getitem__(self, name: str) -> Any:
-        """The value, None where it is not known."""
+        """Returns the value, or None if it is unknown."""
         found = self.known.get(name)
         return found.value if found else None
 
 
 def first_known(sources: Iterable[tuple[str, Says]]) -> Mapping[str, KnownValue]:
-    """Returns each capability from the first source that tells it."""
+    """Returns each capability from the first source that has it."""
     known: dict[str, KnownValue] = {}
     for source, says in sources:
         for name, value in says.items():
@@ -257,14 +257,14 @@ def first_known(sources: Iterable[tuple[str, Says]]) -> Mapping[str, KnownValue]
 
 
 def capabilities_offline(name: ModelName, stated: Says | None = None) -> ModelCapabilities:
-    """Returns what is known without asking anybody; `stated` is the participant's `capabilities:`."""
+    """Returns what is known without asking the server; `stated` is the participant's `capabilities:`."""
     return merge_capabilities(name, stated or {}, {})
 
 
 def merge_capabilities(
     name: ModelName, stated: Says, asked: Says, endpoint: str = "", note: str = ""
 ) -> ModelCapabilities:
-    """Returns what each source says; `asked` is what the server answered."""
+    """Merges all sources; `asked` is the server's answer."""
     refused = RefusalMemory.load().refuses(endpoint or name.provider, name.model)
     return ModelCapabilities(
         first_known(
@@ -282,16 +282,16 @@ def merge_capabilities(
 
 
 def readable_files(name: ModelName, stated: Says) -> Mapping[str, bool | None]:
-    """Returns whether a model reads "images", "documents" and "video", by the file or the table; None: unknown.
+    """Returns whether a model reads "images", "documents" and "video" (None if unknown), from the file or the table.
 
-    It costs nothing: nobody is asked, and no list of prices is loaded.
+    It is fast: it asks no server and loads no price list.
     """
     known = first_known((("file", stated), ("table", _table(name))))
     return {kind: known[kind].value if kind in known else None for kind in sorted(FILE_KINDS)}
 
 
 def _table(name: ModelName) -> Says:
-    if "." in name.provider:  # files are checked before anybody is asked whether such a module may be imported
+    if "." in name.provider:  # a dotted module must not be imported before the user has allowed it
         return {}
     models = provider_traits(name.provider).models
     return next((says for pattern, says in models if fnmatchcase(name.model.lower(), pattern)), {})

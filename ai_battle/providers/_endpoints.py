@@ -1,6 +1,6 @@
-"""Which providers there are: files of this folder, plug-ins, and servers that speak OpenAI's API, a row each.
+"""The providers: files of this folder, plug-ins, and servers that speak OpenAI's API (a row of `ENDPOINTS` each).
 
-Nothing here loads an HTTP client: names are read, and files checked, without one.
+Nothing here loads an HTTP client, since reading names and checking files must not need one.
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ PACKAGE = "ai_battle.providers"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """`start` says how the server is started, where that is the user's matter; those servers need no key.
+    """A server that speaks OpenAI's API. `urls` are variables that may hold its URL, before `base_url`.
 
-    `quirks` are the fields of the wire's `Quirks` that are not the usual ones.
+    `start` tells users how to start a server of their own. `quirks` are the fields of `Quirks` with unusual values.
     """
 
     traits: ProviderTraits
@@ -32,13 +32,13 @@ class Endpoint:
 
 
 CUSTOM = ProviderTraits(http=True, api="chat")
-"""Of an address that the file names."""
+"""The traits of a server that only the file defines."""
 
 
 def _picture_tokens(width: int, height: int) -> int:
-    """Counts it fitted into 2,048 px and 768 px on the shorter side, 85 and 170 for each tile of 512 px.
+    """Returns 85 tokens plus 170 for each tile of 512 px, after fitting it into 2,048 px and 768 px (shorter side).
 
-    So platform.openai.com/docs/guides/images says of the models that count tiles.
+    Source: platform.openai.com/docs/guides/images, for the models that count tiles.
     """
     scale = min(1, 2048 / max(width, height), 768 / min(width, height))
     return 85 + 170 * ceil(width * scale / 512) * ceil(height * scale / 512)
@@ -97,7 +97,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         "https://api.groq.com/openai/v1",
         ("GROQ_BASE_URL",),
         needs_key=True,
-        # A speaker's name is a 400 there.
+        # Groq rejects a speaker's name with HTTP 400.
         quirks={"max_tokens": "max_completion_tokens", "reasoning": "reasoning", "names": False},
     ),
     "azure": Endpoint(
@@ -129,7 +129,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         "Is vLLM running? Start it with: vllm serve MODEL",
         quirks={"reasoning": "reasoning"},
     ),
-    "llamacpp": Endpoint(  # no reasoning: the template of gpt-oss fails when a call has both a text and reasoning
+    "llamacpp": Endpoint(  # no reasoning, as the template of gpt-oss fails for a call with both text and reasoning
         ProviderTraits(http=True, api="chat", keys=("LLAMA_API_KEY",), local=True, levels=True),
         "http://127.0.0.1:8080/v1",
         ("LLAMACPP_BASE_URL",),
@@ -140,35 +140,35 @@ ENDPOINTS: Mapping[str, Endpoint] = {
         "http://127.0.0.1:8080/v1",
         ("MLX_BASE_URL",),
         "Is the MLX server running? Start it with: mlx_lm.server --model MODEL",
-        # It goes to the model's template as it is, which reads this name.
+        # The server passes messages unchanged to the model's template, which reads this field.
         quirks={"reasoning": "reasoning_content"},
     ),
 }
 
 
 GATEWAY = "openai"
-"""The provider whose API gateways speak: it reads `OPENAI_BASE_URL`."""
+"""The provider whose API gateways speak; it reads `OPENAI_BASE_URL`."""
 
 
 @cache
 def built_in_providers() -> tuple[str, ...]:
-    """The names of all that come with this package."""
+    """Returns the names of all providers in this package."""
     return tuple(dict.fromkeys((*sorted(plugins.built_in(PACKAGE)), *ENDPOINTS)))
 
 
 def known_providers() -> tuple[str, ...]:
-    """The names of all that can be asked here, plug-ins too: those of this machine first, files last of them."""
+    """Returns the names of all providers including plug-ins: those on this machine first, model files last of these."""
     names = dict.fromkeys((*built_in_providers(), *plugins.names(PACKAGE)))
     return tuple(sorted(names, key=lambda name: (not provider_traits(name).local, provider_traits(name).from_file)))
 
 
 def is_plugin(provider: str) -> bool:
-    """Says whether a module makes its clients: a file of this folder, an installed one, or one by its dotted name."""
+    """Returns whether a module makes the clients: a file of this folder, an installed plug-in or a dotted name."""
     return "." in provider or plugins.is_there(PACKAGE, provider)
 
 
 def provider_traits(provider: str) -> ProviderTraits:
-    """Returns what a provider states of itself; what is no plug-in and has no row is an address of the file."""
+    """Returns a provider's traits; a name that is neither a plug-in nor a row means a server that the file defines."""
     if is_plugin(provider):
         return plugins.traits(PACKAGE, provider, ProviderTraits())
     row = ENDPOINTS.get(provider)
@@ -176,11 +176,11 @@ def provider_traits(provider: str) -> ProviderTraits:
 
 
 def provider_module(provider: str) -> str:
-    """Returns the name of the module that makes its clients."""
+    """Returns the name of the module that makes a provider's clients."""
     return provider if is_plugin(provider) else "openai"
 
 
 def create_provider(provider: str, model: str, options: Mapping[str, Any]) -> Any:
-    """The bare client of a provider; raises `ConfigError` for options that it does not take."""
+    """Returns the bare client of a provider. Raises `ConfigError` for unknown options."""
     named = {} if is_plugin(provider) else {"endpoint": provider}
     return plugins.create(PACKAGE, provider_module(provider), model, **named, **options)

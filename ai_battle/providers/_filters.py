@@ -1,4 +1,4 @@
-"""Clients around a client that change what it is asked, or what is heard of it."""
+"""Wrappers of clients that change requests, answers or events."""
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
@@ -26,10 +26,9 @@ from ..core.redaction import Messages, Redactor
 
 
 class NamedClient(ClientWrapper):
-    """`client`, asked with `options` where the request leaves them open; of two lengths the shorter holds.
+    """Adds `options` that the request does not set, the smaller of two `max_tokens`, and `instructions` before its own.
 
-    `name` tells its place in a script from that of the participant in whose turn it speaks. `instructions` are its own,
-    before those of each request.
+    `name` marks events of its script, to tell them from those of the participant whose turn it is.
     """
 
     def __init__(self, client: ModelClient, name: str, options: Mapping[str, Any], instructions: str = "") -> None:
@@ -56,19 +55,19 @@ UNSEEN = Text("(a picture, which you can't see)\n\n")
 
 
 class CapabilityFilter(ClientWrapper):
-    """`lacks` are of those that can be `LEFT_OUT`."""
+    """Removes features from requests that the model lacks; `lacks` is a subset of `LEFT_OUT`."""
 
     def __init__(self, client: ModelClient, lacks: frozenset[str], *, has_files: bool = False) -> None:
         super().__init__(client)
         self._lacks = lacks
-        # What passes through a server unread stays unread.
+        # A server's raw messages stay undecoded unless files must be looked at.
         self._looks_at_messages = has_files or not lacks.isdisjoint(FILE_KINDS)
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         return await self.client.complete(self.filtered_request(request), emit)
 
     def filtered_request(self, request: ModelRequest) -> ModelRequest:
-        """The request as it is sent."""
+        """Returns the request as it is sent."""
         if "json_schema" in self._lacks and request.output_schema is not None:
             request = replace(request, output_schema=None)
         if "reasoning" in self._lacks and "reasoning" in request.options:
@@ -81,7 +80,10 @@ class CapabilityFilter(ClientWrapper):
 
 
 def readable_message(message: Message, lacks: frozenset[str]) -> Message:
-    """Files in the form that a model reads which lacks that; any other message as it is, with its encoded bytes."""
+    """Replaces files by forms that a model without these features can read.
+
+    A message without files is returned unchanged, so that it keeps its encoded bytes.
+    """
     if all(isinstance(part, Text) and not part.extra for part in message.parts):
         return message
     video = "plain" if "video" in lacks else "native"
@@ -104,7 +106,7 @@ Piece: TypeAlias = TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
 
 
 class RedactedClient(ClientWrapper):
-    """`client` behind `redactor`, which goes over each request, answer, event and error."""
+    """Redacts secrets in each request, answer, event and error of `client`."""
 
     def __init__(self, client: ModelClient, redactor: Redactor) -> None:
         super().__init__(client)
@@ -133,7 +135,7 @@ class RedactedClient(ClientWrapper):
 
 
 class _Pieces:
-    """Passes events on; of the end of a text that may begin a secret it waits for what follows."""
+    """Forwards redacted events. It holds back the end of a text that may begin a secret until more text comes."""
 
     def __init__(self, redactor: Redactor, emit: Emit) -> None:
         self._redactor = redactor
@@ -150,7 +152,7 @@ class _Pieces:
         return self._emit(event if isinstance(event, ModelReplied) else self._redactor.value(event))
 
     async def end(self) -> None:
-        """Ends the stream; nothing follows."""
+        """Forwards the held text at the end of the stream."""
         for (kind, index), rest in self._held.items():
             last = ToolCallDelta(index, arguments=rest) if issubclass(kind, ToolCallDelta) else kind(rest)
             await self._emit(self._redactor.value(last))
@@ -162,7 +164,7 @@ class _Pieces:
         text, rest = self._redactor.split_safe(self._held.pop(key, "") + getattr(piece, name))
         if rest:
             self._held[key] = rest
-        if not isinstance(piece, (TextDelta, DraftDelta)):  # it says more than text
+        if not isinstance(piece, (TextDelta, DraftDelta)):  # it has more fields than text
             await self._emit(replace(piece, **{name: text}))  # type: ignore[arg-type]
         elif text:
             await self._emit(type(piece)(text))

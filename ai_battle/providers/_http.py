@@ -1,4 +1,4 @@
-"""One attempt at a call over HTTP, streamed unless nobody listens, under its clocks; errors say where and what now."""
+"""Makes one HTTP call under timeouts, streamed if anyone listens. Errors say where they happened and what to do."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -20,17 +20,14 @@ from ._listing import A_LOOK, ListedModel, ModelList, ask_server
 from ._settings import Access, public_url
 from ._transport import HttpReply, Transport
 
-LINES = ("ndjson", "jsonl", "stream+json")  # streams that begin with a bracket
-_AFTER_THE_ANSWER = 2.0
+LINES = ("ndjson", "jsonl", "stream+json")  # content types of streams that begin with a bracket, like a whole answer
+_AFTER_THE_ANSWER = 2.0  # seconds
 _A_GLANCE = Deadlines(connect=2.0, total=3.0)
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request as it is sent, with `headers` of its own.
-
-    `left_out` are the options that this API does not have, `clamped` those sent lower.
-    """
+    """An encoded request. `left_out` are options that the API lacks, `clamped` those sent with a lower value."""
 
     path: str
     body: bytes
@@ -40,7 +37,7 @@ class HttpRequest:
 
 
 class Wire(Protocol):
-    """The module of an API's bodies."""
+    """The interface of the modules that encode and decode an API's bodies."""
 
     @property
     def StreamReader(self) -> Callable[[], streams.StreamReader]: ...  # noqa: N802 - a class of that module
@@ -51,11 +48,10 @@ class Wire(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ApiAdapter:
-    """What differs from provider to provider: `encode` makes a request of it, `wire` reads its answers.
+    """The differences between providers: `encode` makes a request, `wire` decodes the answers.
 
-    `advise` says what the user may do about an error, given the models that the server has; `most_output` how many
-    tokens an answer can have at most, where the API is always told. `show` asks for the row of the model, where that
-    takes more than a path.
+    `advise` tells the user what to do about an error, given the names of the server's models. `most_output` returns
+    the `max_tokens` that is always sent, for APIs that require it. `show` gets the row of the model if `listing` can't.
     """
 
     model: str
@@ -88,19 +84,19 @@ class HttpClient(ModelClient):
 
     @property
     def endpoint(self) -> str:
-        """The base URL; calls to the same one share its rate limit."""
+        """The base URL. All calls to the same one share its rate limit."""
         return public_url(self.transport.access.url)
 
     async def require_listener(self) -> None:
-        """Raises `Unreachable` where nothing listens, before anything is asked."""
+        """Raises `Unreachable` if nothing listens at the URL, without sending a request."""
         await self.transport.require_listener()
 
     async def list_models(self, deadlines: Deadlines = A_LOOK) -> tuple[ListedModel, ...]:
-        """Returns the models that the server lists; raises `ProviderError`."""
+        """Returns the models that the server lists. Raises `ProviderError`."""
         return self.api.listing.rows(await self._ask(self.api.listing.path, deadlines))
 
     async def ask(self) -> Mapping[str, Any]:
-        """Returns what the server says of the model; nothing where it does not know it. Raises `ProviderError`."""
+        """Asks the server for the model's capabilities; returns none if it lacks the model. Raises `ProviderError`."""
         listing, model = self.api.listing, self.api.model
         if self.api.show:
             with self._advising():
@@ -120,7 +116,7 @@ class HttpClient(ModelClient):
 
     @contextmanager
     def _advising(self) -> Iterator[None]:
-        """Errors say where, and what the user may do."""
+        """Adds advice for the user to errors."""
         try:
             yield
         except ProviderError as error:
@@ -140,7 +136,7 @@ class HttpClient(ModelClient):
             await self._explain(error, reader)
             raise
         finally:
-            # An answer that breaks off was paid for as far as it came, and often says at its beginning what it read.
+            # A broken answer is charged too, and often reports the tokens of the request at its beginning.
             if response is None:
                 await self._report(reader.bill, emit)
 
@@ -167,7 +163,7 @@ class HttpClient(ModelClient):
                     raise
                 if events:
                     clocks.mark_content()
-            # What follows a whole answer (its usage, the end of the body) has a moment of its own, not the idle clock.
+            # The rest after a whole answer (usage, end of the body) has its own short timeout, not the idle one.
             data = b"" if reader.whole else await reply.more()
         if not reader.is_done:
             await self._rest(reply, reader, emit)
@@ -175,7 +171,7 @@ class HttpClient(ModelClient):
         return reader.finish()
 
     async def _rest(self, reply: HttpReply, reader: StreamReader, emit: Emit) -> None:
-        """Reads what comes after a whole answer, for a moment: some servers neither say that it ends nor hang up."""
+        """Reads the rest after a whole answer, with a short timeout, as some servers neither end it nor hang up."""
         ends = _in_a_moment()
         async with _Batch(emit) as events:
             with suppress(TimeoutError, Unreachable):
@@ -186,17 +182,17 @@ class HttpClient(ModelClient):
                 reader.close(events)
 
     async def _read_bill(self, reply: HttpReply, reader: StreamReader) -> None:
-        """Reads on behind an event that can't be read: the usage of what was sent until the end is still to come."""
+        """Reads on after an unreadable event, as the usage still follows, and the provider charges for it."""
         with suppress(ProviderError):
             await self._rest(reply, reader, ignore)
 
     async def _read_whole(self, reply: HttpReply, reader: StreamReader, clocks: Clocks, emit: Emit) -> ModelResponse:
-        """The answer of a server that does not stream."""
+        """Reads an answer that was not streamed."""
         answer = None
         try:
             body = await reply.whole(clocks.mark_content)
             answer = loads(body.removeprefix(BOM))
-        except ValueError:  # a stream under a wrong name, or something that its reader has a word for
+        except ValueError:  # a stream with the wrong content type, or a body for which the reader has a better error
             async with _Batch(emit) as events:
                 reader.feed(body, events)
                 reader.close(events)
@@ -217,12 +213,12 @@ class HttpClient(ModelClient):
         return response
 
     async def _report(self, bill: Any, emit: Emit) -> None:
-        """Tells what a reply has used that comes to no answer."""
+        """Reports the usage of a reply that failed."""
         if bill and (usage := self.api.wire.decode_usage(bill)) != UNKNOWN_USAGE:
             await emit(UsageReported(usage))
 
     async def _warn(self, sent: HttpRequest, emit: Emit, *, each_time: bool) -> None:
-        """Warns once for each option, or each time."""
+        """Warns of changed options, once for each or each time."""
         model = self.api.model
         changes = {name: f"{name!r} is left out: {model} does not take it." for name in sent.left_out}
         for name, value in sent.clamped.items():
@@ -239,14 +235,14 @@ class HttpClient(ModelClient):
         self._redactor.clean(error)
 
     async def _names(self) -> Sequence[str]:
-        """The models that the server lists; none when it does not, or not at once."""
+        """Returns the names of the server's models, none if it doesn't list them within `_A_GLANCE`."""
         with suppress(ProviderError):
             return [model.name for model in await self.list_models(_A_GLANCE)]
         return ()
 
 
 class _Batch:
-    """The events of one read, passed on at its end: what came before a fault was said as well."""
+    """Collects the events of one read and emits them at its end, even after a fault."""
 
     __slots__ = ("_emit", "_events")
 

@@ -1,4 +1,4 @@
-"""Which models a provider has and what these can do: how its list is read, and who is asked."""
+"""Lists a provider's models and their capabilities."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model that a provider offers; `says` are those of its capabilities that the list itself tells."""
+    """A model that a provider offers; `says` are the capabilities that the list contains."""
 
     name: str
     says: Says = field(default_factory=dict)
@@ -32,7 +32,7 @@ def mapping_at(row: Row, key: str) -> Row:
 
 
 def _read_open_ai_row(row: Row) -> Iterable[tuple[str, Any]]:
-    """OpenRouter tells much, vLLM, llama.cpp, Groq and LM Studio their windows, OpenAI nothing."""
+    """Yields capabilities: OpenRouter has many, vLLM, llama.cpp, Groq and LM Studio only windows, OpenAI none."""
     windows = ("context_length", "context_window", "max_model_len", "loaded_context_length", "max_context_length")
     meant = mapping_at(row, "meta").get("n_ctx")
     yield "context_window", next((row[key] for key in windows if row.get(key)), meant)
@@ -47,9 +47,9 @@ def _read_open_ai_row(row: Row) -> Iterable[tuple[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class ModelList:
-    """Where an API lists its models (`key` of the answer to `path`), and how `read` takes capabilities from a row.
+    """An API's list of models: the rows are in `key` of the answer to `path`, and `read` yields a row's capabilities.
 
-    `one` is the path of a single row, its model in place of `{}`; empty where only the list can be asked.
+    `one` is the path of a single row, with `{}` for the model; empty if the API has only the list.
     """
 
     path: str = "/models"
@@ -58,13 +58,13 @@ class ModelList:
     one: str = ""
 
     def rows(self, body: Row) -> tuple[ListedModel, ...]:
-        """Rows that name no model are left out."""
+        """Returns the rows that name a model."""
         entries = body.get(self.key)
         rows = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
         return tuple(ListedModel(name, self.capabilities(row)) for row in rows if (name := _name(row)))
 
     def capabilities(self, row: Row) -> Says:
-        """The capabilities that a row tells, without those that it leaves open."""
+        """Returns the capabilities that a row states."""
         return {name: value for name, value in self.read(row) if isinstance(value, bool) or value}
 
 
@@ -80,7 +80,7 @@ async def ask_server(
     body: bytes = b"",
     deadlines: Deadlines = A_LOOK,
 ) -> Row:
-    """The JSON object that a server answers with to a question that costs nothing; raises `ProviderError`."""
+    """Returns the JSON object that a server answers to a free request. Raises `ProviderError`."""
     where = str(transport.access)
     with Clocks(deadlines, where):
         async with transport.send("POST" if body else "GET", path, body) as reply:
@@ -95,12 +95,12 @@ async def ask_server(
         answer = None
     if not isinstance(answer, dict):
         head = data[:200].decode(errors="replace")
-        raise BadReply(f"{where}: {path} answers with no JSON object; is base_url right? {head!r}", raw=head)
+        raise BadReply(f"{where}: {path} does not answer with a JSON object; is base_url right? {head!r}", raw=head)
     return answer
 
 
 async def list_models(provider: str, **settings: Any) -> tuple[ListedModel, ...]:
-    """Returns the models of a provider, by name; `settings` are its section in the file. Raises `ProviderError`."""
+    """Returns a provider's models, sorted by name; `settings` is its section in the file. Raises `ProviderError`."""
     if provider_traits(provider).recited:
         return ()
     if list_ := getattr(plugins.load(PACKAGE, provider_module(provider)), "list_models", None):
@@ -110,7 +110,7 @@ async def list_models(provider: str, **settings: Any) -> tuple[ListedModel, ...]
 
 
 async def ask(provider: str, model: str, **settings: Any) -> Says:
-    """Returns what the provider says now of one model; nothing where it does not know it. Raises `ProviderError`."""
+    """Asks the provider for a model's capabilities; returns none if it doesn't know it. Raises `ProviderError`."""
     if provider_traits(provider).recited:
         return {}
     if ask_ := getattr(plugins.load(PACKAGE, provider_module(provider)), "ask", None):
@@ -121,17 +121,17 @@ async def ask(provider: str, model: str, **settings: Any) -> Says:
 
 
 def _connection(provider: str, model: str, settings: Mapping[str, Any]) -> Any:
-    """The bare client of a provider, which can be asked for its list."""
+    """Returns the bare client of a provider. Raises `ConfigError` if it can't list models."""
     client = create_provider(provider, model, settings)
     if not hasattr(client, "list_models"):
-        raise ConfigError(f"{provider} has no list of models that could be asked for.")
+        raise ConfigError(f"{provider} can't list its models.")
     return client
 
 
 async def capabilities(
     name: ModelName, stated: Says | None = None, settings: Mapping[str, Any] | None = None, endpoint: str = ""
 ) -> ModelCapabilities:
-    """Asks the provider too; when that can't be done, `note` says why and the rest still counts."""
+    """Returns a model's capabilities, asking the provider too. If that fails, `note` says why."""
     asked: Says = {}
     note = ""
     try:

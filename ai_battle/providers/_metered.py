@@ -1,4 +1,4 @@
-"""The border to a provider, where money is counted: what a call can cost, and what each reply used."""
+"""Counts money at the border to a provider: the maximum cost of each call, and the usage of each reply."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -22,18 +22,18 @@ from ._prices import TokenPrice
 
 _ENOUGH_TOKENS = 200
 FEWEST_CHARACTERS, MOST_CHARACTERS = 1.0, 8.0
-"""To a token, in any text."""
+"""Bounds on the characters per token; a rate beyond them means that tokens were used for something else than text."""
 INPUT_MARGIN = 1.25
-"""A request may have so many times the tokens of its estimate, and what was seen beyond that."""
+"""The factor by which a request's tokens may exceed the estimate, besides the excess seen before."""
 HIDDEN = 500
-"""Tokens that a provider may add to a request before any was seen: its template, its own words about tools."""
+"""Tokens that a provider may add to the first request: its template, its own text about tools."""
 SHORTEST_ANSWER = 256
-"""Tokens below which an answer is not kept to fit a limit, as it would be cut off; later twice the longest so far."""
+"""Tokens below which a limit does not shorten an answer, as it would be cut off; later twice the longest so far."""
 UNBOUNDED = 8_192
-"""Tokens that an answer may have under a limit where neither `max_tokens` nor the model's own maximum is known."""
+"""Tokens assumed for an answer under a limit if neither `max_tokens` nor the model's own maximum is known."""
 
 MostOutput = Callable[[ModelRequest], int | None]
-"""How many tokens an answer to a request can have at most; None where nobody knows."""
+"""Returns the maximum tokens of an answer to a request, or None if unknown."""
 
 
 def requested_max_tokens(request: ModelRequest) -> int | None:
@@ -42,10 +42,10 @@ def requested_max_tokens(request: ModelRequest) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class CallTerms:
-    """What calls of a model cost. A `price` that has to be looked up is so when the first call is made.
+    """The terms of calls to a model. A callable `price` is looked up at the first call.
 
-    One that is not `bounded` says what its script or its recording says, whatever it may cost. Answers out of a
-    recording are not `paid`. `find_price` looks up that of another model of the provider.
+    Scripts and recordings are not `bounded`, since limits can't change what they answer. Answers from a recording are
+    not `paid`. `find_price` returns the price of another model of the provider.
     """
 
     price: TokenPrice | Callable[[], TokenPrice | None] | None = None
@@ -59,9 +59,9 @@ FOR_NOTHING = CallTerms()
 
 
 class Meter:
-    """What calls of one model may cost before they are made, and what they did cost, as entries of the ledger.
+    """Estimates the maximum cost of one model's calls, and books their actual cost in the ledger.
 
-    What the provider does not report is estimated, with the characters per token of what it reported before.
+    It estimates usage that the provider does not report from the characters per token of earlier reports.
     """
 
     def __init__(self, model: str, terms: CallTerms) -> None:
@@ -78,7 +78,7 @@ class Meter:
     def settle(
         self, request: ModelRequest, reply: "ReplyListener", reservation: Reservation
     ) -> tuple[ModelReplied, ...]:
-        """Book what a reply used, its own use first, and learn from it for the next one; return the entries."""
+        """Books a reply's usage, learns from it, and returns the entries, the model's own first."""
         entry = self._entry(request, reply)
         self._learn(request, reply, entry, reservation)
         reservation.settle(entry)
@@ -88,7 +88,7 @@ class Meter:
         return (entry, *others) if entry else others
 
     def _other_entries(self, response: ModelResponse) -> Iterator[ModelReplied]:
-        """Yields what the provider has asked other models for, at their own prices."""
+        """Yields entries for other models that the provider called, at their own prices."""
         for model, usage in response.others:
             price = self._terms.find_price(model)
             usage = replace(usage, cost_usd=price.cost(usage)) if price else usage
@@ -102,16 +102,13 @@ class Meter:
 
     @property
     def characters_per_token(self) -> float:
-        """What this model's reported usage amounts to, or a common guess.
-
-        Far beyond what is usual, tokens were used for something else than the text.
-        """
+        """The rate in this model's reported usage, within the usual bounds, or a common guess before enough reports."""
         if self._tokens < _ENOUGH_TOKENS:
             return CHARACTERS_PER_TOKEN
         return min(max(self._characters / self._tokens, FEWEST_CHARACTERS), MOST_CHARACTERS)
 
     def quote(self, request: ModelRequest) -> Quote:
-        """Returns the bound of a call. What was used beyond such a bound before is expected again."""
+        """Returns the upper bound of a call's cost, plus any excess over such a bound seen before."""
         most = self._terms.most_output(request)
         estimate = self._input.estimate(request)
         beyond = HIDDEN if self._beyond_input is None else self._beyond_input
@@ -122,7 +119,7 @@ class Meter:
         return Quote(self.model, input_tokens, output_tokens, rates, least, self._terms.paid)
 
     def within(self, reservation: Reservation, request: ModelRequest) -> ModelRequest:
-        """The request with the `max_tokens` that a limit leaves, where the answer could be longer."""
+        """Sets `max_tokens` to what a limit leaves, if the answer could be longer."""
         quote, granted = reservation.quote, reservation.output_tokens
         if not quote or granted is None or quote.least is None:
             return request
@@ -143,7 +140,7 @@ class Meter:
         return ModelReplied(self.model, usage, reply.seconds, stop, is_estimated, failed=failed, paid=self._terms.paid)
 
     def _usage(self, request: ModelRequest, reply: "ReplyListener") -> Usage | None:
-        """Returns what was reported, completed by estimates; None where nothing can have been used."""
+        """Returns the reported usage, completed by estimates, or None if nothing was used."""
         usage = reply.usage
         if not reply.has_used:
             return None
@@ -154,7 +151,7 @@ class Meter:
         return replace(usage, input_tokens=read, output_tokens=written)
 
     def _output_tokens(self, request: ModelRequest, reply: "ReplyListener") -> int:
-        """The tokens of the answer: what was reported, and an estimate where that can't be all."""
+        """Returns the answer's tokens as reported, or an estimate if the report can't be complete."""
         reported = reply.usage.output_tokens
         if reply.response is None:
             return max(reported, self._at_most(request, self._estimate_broken(reply)))
@@ -163,13 +160,13 @@ class Meter:
         return self._at_most(request, estimate_message(reply.response.message, self.characters_per_token))
 
     def _estimate_broken(self, reply: "ReplyListener") -> int:
-        """The tokens of what came of an answer that broke off."""
+        """Estimates the tokens of the received part of a broken answer."""
         if reply.pieces:
             return estimate_text(reply.text, self.characters_per_token)
         return int(reply.unread / self.characters_per_token)
 
     def _at_most(self, request: ModelRequest, tokens: int) -> int:
-        """Returns no more than the model may write, as nobody charges for more, however much a server sends."""
+        """Limits an estimate to the maximum answer, since no provider charges for more."""
         return min(tokens, self._terms.most_output(request) or tokens)
 
     def _learn(
@@ -182,7 +179,7 @@ class Meter:
             self._characters += len(response.text)
             self._tokens += usage.output_tokens
         self._longest = max(self._longest, usage.output_tokens)
-        if reservation.quote:  # only a limit has a use for it
+        if reservation.quote:  # only quotes for a limit need these figures
             beyond = usage.input_tokens - int(self._input.estimate(request) * INPUT_MARGIN)
             self._beyond_input = max((self._beyond_input or 0) // 2, beyond)
         if (granted := reservation.output_tokens) is not None:
@@ -190,15 +187,15 @@ class Meter:
 
 
 def _is_plain(response: ModelResponse) -> bool:
-    """Says whether a message is plain text, which alone teaches how many characters a token has."""
+    """Returns whether a response is only ASCII text, whose reported tokens give a fair rate of characters per token."""
     return response.text.isascii() and not response.usage.reasoning_tokens and len(response.message.parts) == 1
 
 
 @dataclass(slots=True)
 class ReplyListener:
-    """A listener: what is heard of one reply while it comes; `unread` are bytes of one that can't be read.
+    """Listens to one reply to find its usage. `unread` counts the bytes of a reply that can't be decoded.
 
-    `was_left`: whoever wanted it has stopped listening; `is_enough`: because what came is enough to go by.
+    `was_left` means that the caller stopped listening, `is_enough` that it did so because it had heard enough.
     """
 
     emit: Emit
@@ -227,7 +224,7 @@ class ReplyListener:
 
     @property
     def has_used(self) -> bool:
-        """Whether anything came of it, or may still have come for one who had left."""
+        """Whether anything was received, or may have followed after the caller left."""
         came = self.response or self.pieces or self.unread or self.was_left
         return bool(came) or self.reported != UNKNOWN_USAGE
 

@@ -1,8 +1,8 @@
-"""Finds in a text what is private: what a user lists, and what has the form of an address, an account or a key.
+"""Finds private values in a text: those that a user lists, and those with the form of an address, account or key.
 
-Most of a text is nothing of a kind, so each rule has signs: whatever it finds begins at a known distance from one of
-them, and is looked for there alone. A sign is looked for where its rarest character is in the text, which Python finds
-much sooner than two characters. What hangs on a number is looked for where numbers are.
+Most text is not private, so each rule has signs: a match begins at a known distance from a sign and is tried only
+there. A sign is searched only if its rarest character occurs in the text, which Python checks much faster. Rules for
+numbers are tried only at numbers (`_private_numbers`).
 """
 
 import json
@@ -22,18 +22,18 @@ from ._private_numbers import ASCII, END, NAME, near_numbers
 KINDS = ("PERSON", "EMAIL", "PHONE", "IBAN", "CARD", "KEY", "ADDRESS", "TERM")
 KNOWN_TEXTS = 2_000
 LONGEST_PIECE = 1_000
-"""Characters that a user's pattern is given at once: as many as it was tried with."""
+"""Characters on which a user's pattern is run at once: as many as in its trial, so that it takes no longer."""
 FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
 _COMMON = "jqxzvkbpygfwmucldrhsnioate "
-"""From the rarest to the most common, in English; any other character is rarer."""
+"""Characters from the rarest to the most common in English; any other character is rarer."""
 Signs: TypeAlias = Sequence[tuple[str, str]]
-"""Each behind its rarest character."""
+"""Pairs of a sign's rarest character and the sign."""
 Starts: TypeAlias = Callable[[str, int], Iterable[int]]
 LONGEST_NAME = 200
-"""Of an address of e-mail, before its "@"."""
+"""Characters of an e-mail address before its "@"."""
 _UNSPACED = "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _BEGIN, _STOP = rf"(?:(?<!\w)|(?<={_UNSPACED})|(?={_UNSPACED}))", rf"(?:(?!\w)|(?={_UNSPACED})|(?<={_UNSPACED}))"
-"""Of words, in a text that may be in one of those languages."""
+"""Boundaries of words, also in languages that write no spaces."""
 _SHORT = "Mr|Mrs|Ms|Dr|Prof|Mme|Sr|Sra"
 _TITLES = (
     "Miss|Mister|Professor|Doctor|Sir|Madam|Herr|Herrn|Frau|Madame|Monsieur|Mademoiselle|Mlle|Señor|Señora|Señorita|Doña|"
@@ -71,10 +71,9 @@ _PERSON = rf"(?<!\w){_TITLE}\s(?:{_TITLE}\s)?({_PARTICLES}{NAME}(?:[ \xa0]{_PART
 
 @dataclass(frozen=True, slots=True)
 class VeilRules:
-    """What is veiled beside what the rules find: `names`, and `terms` of any other kind, each in full.
+    """Additional private values: `names` of people, other `terms`, and `patterns` by the name of their kind.
 
-    What one of the `patterns` finds is called by its name. Files can't be veiled: they are refused, unless
-    `sends_files`, which warns.
+    Files can't be veiled. They are rejected unless `sends_files`, which sends them with a warning.
     """
 
     names: Sequence[str] = ()
@@ -85,7 +84,7 @@ class VeilRules:
 
 @dataclass(frozen=True, slots=True, order=True)
 class PrivateSpan:
-    """A place in a text that is private, and of which kind; the first of two rules has its way."""
+    """A private place in a text and its kind. Of two matches at one place, the earlier rule wins."""
 
     start: int
     rule: int
@@ -95,9 +94,9 @@ class PrivateSpan:
 
 @dataclass(frozen=True, slots=True)
 class PrivacyRule:
-    """Finds `pattern`, or its group if it has one, near one of the `signs`, which are in small letters.
+    """Finds `pattern` (or its group, if it has one) near one of the lower-case `signs`.
 
-    `starts` are the places at which it may begin, for a sign at a place of a text.
+    `starts` returns the positions where a match may begin, given a text and the position of a sign.
     """
 
     kind: str
@@ -107,12 +106,12 @@ class PrivacyRule:
 
 
 def _from(first: int, last: int) -> Starts:
-    """Returns where it may begin, counted from the sign."""
+    """Returns a `Starts` for a range of distances from the sign."""
     return lambda text, at: range(max(0, at + first), at + last + 1)
 
 
 def _in_name(text: str, at: int) -> Iterable[int]:
-    """The name before an "@", from which "(at)" may stand apart."""
+    """Returns the positions in the name before an "@" or "(at)", which may have a space before it."""
     before = text[max(0, at - 4) : at]
     begin = end = at - len(before) + len(before.rstrip("\t\n [("))
     while begin > max(0, end - LONGEST_NAME) and (text[begin - 1].isalnum() or text[begin - 1] in "_.+-"):
@@ -124,7 +123,7 @@ _AT_SIGN = _from(0, 0)
 
 
 def _rule(kind: str, signs: str, pattern: str, starts: Starts = _AT_SIGN) -> PrivacyRule:
-    """A sign that has another one in it tells nothing more."""
+    """Makes a rule, dropping signs that contain another sign and so can't find more."""
     words = signs.split("|")
     alone = (word for word in words if not any(other in word and other != word for other in words))
     return PrivacyRule(kind, _signs(alone), starts, re.compile(pattern))
@@ -149,12 +148,12 @@ _RULES = (
 
 
 def placeholder_pattern(kinds: Sequence[str]) -> str:
-    """Returns what placeholders of these kinds look like; Markdown may escape the underscore."""
+    """Returns a pattern for placeholders of these kinds, whose underscore Markdown may have escaped."""
     return rf"(?i:{'|'.join(kinds)})\\?_\d{{1,9}}(?!\d)"
 
 
 class PrivateTexts:
-    """Finds what is private in texts; what was found in a text once is known the next time."""
+    """Finds private spans in texts, and caches them for the last `KNOWN_TEXTS` texts."""
 
     def __init__(self, rules: VeilRules) -> None:
         taken = re.compile(rf"(?<!\w){placeholder_pattern((*KINDS, *rules.patterns))}")
@@ -205,16 +204,16 @@ _PROSE = (
 
 @lru_cache
 def check_patterns(patterns: tuple[tuple[str, str], ...]) -> None:
-    """Raises `ConfigError` for one that matches everything or takes for ever; what has passed is not tried again.
+    """Raises `ConfigError` for a pattern that matches nearly everything or backtracks without end.
 
-    Each is tried on texts in which one sign or two come again and again, which patterns that match in very many ways do
-    not survive, by a process of its own, which can be ended.
+    Tries each pattern on texts that repeat one or two characters, on which bad patterns take exponential time. It does
+    so in a separate process, as Python can't interrupt a search. Patterns that passed are not tried again.
     """
     if not patterns:
         return
     command = [sys.executable, "-I", "-c", _TRIAL]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as trial:  # noqa: S603
-        words = "matches nearly every text, or an empty one; write what only the private ones have"
+        words = "matches nearly every text, or an empty one; make it match only private values"
         try:
             tried, _ = trial.communicate(json.dumps([dict(patterns), _PROSE, LONGEST_PIECE]), TRIAL_SECONDS)
         except subprocess.TimeoutExpired:
@@ -244,12 +243,12 @@ def _places(signs: Signs, lowered: str) -> Iterator[int]:
 
 
 def _in_small_letters(text: str) -> str:
-    """Returns the text in small letters, each in its place: the capital I with a dot would become two."""
+    """Lowers a text without changing positions; the capital I with a dot would become two characters."""
     return text.replace("\u0130", "i").lower()
 
 
 def _pattern_matches(kind: str, pattern: "re.Pattern[str]", text: str) -> Iterator[PrivateSpan]:
-    """A long text is taken in pieces, so that it takes no longer than what the pattern was tried with."""
+    """Yields the matches of a user's pattern in overlapping pieces of `LONGEST_PIECE`, the length of its trial."""
     for piece in range(0, len(text), LONGEST_PIECE // 2):
         for found in pattern.finditer(text, piece, piece + LONGEST_PIECE):
             if found.end() > found.start():
@@ -257,7 +256,7 @@ def _pattern_matches(kind: str, pattern: "re.Pattern[str]", text: str) -> Iterat
 
 
 def union(spans: Iterable[PrivateSpan]) -> tuple[PrivateSpan, ...]:
-    """Returns them in order; those that overlap become one, of the kind of the longest."""
+    """Returns spans in order, merging those that overlap to one of the kind of the longest."""
     whole: list[PrivateSpan] = []
     for span in sorted(spans):
         if whole and span.start < (last := whole[-1]).end:
@@ -269,12 +268,12 @@ def union(spans: Iterable[PrivateSpan]) -> tuple[PrivateSpan, ...]:
 
 
 def whole_words(patterns: Iterable[str]) -> str:
-    """Returns a pattern for any of them where it is no part of a longer word, as far as that can be seen."""
+    """Returns a pattern for any of the patterns as whole words, as far as the language shows their boundaries."""
     return f"{_BEGIN}(?:{'|'.join(patterns)}){_STOP}"
 
 
 def _spellings(values: Sequence[str]) -> list[str]:
-    """Returns the values in both spellings of accents, and with ss for ß, the longest first."""
+    """Returns the values with composed and decomposed accents, and with ss for ß, the longest first."""
     spelled = (
         normalize(form, each) for value in values for each in (value, value.replace("ß", "ss")) for form in FORMS
     )
@@ -282,7 +281,7 @@ def _spellings(values: Sequence[str]) -> list[str]:
 
 
 def _words(values: Sequence[str]) -> Iterable[str]:
-    """A text has any of a name only with one of its words."""
+    """Returns the words of the values in lower case, one of which every match contains."""
     return dict.fromkeys(_in_small_letters(word) for value in _spellings(values) for word in value.split())
 
 
@@ -293,7 +292,7 @@ def _any_of(values: Sequence[str]) -> str:
 
 
 def _parts(names: Sequence[str]) -> str:
-    """Returns a pattern for single words of the names as they are written, or in capitals: some are words as well."""
+    """Returns a pattern for single words of names, as written or in capitals; in lower case some are common words."""
     parts = {part for name in _spellings(names) for part in name.split() if len(part) > 2}
     words = sorted({each for part in parts for each in (part, part.upper())}, key=len, reverse=True)
     return whole_words(map(re.escape, words)) if words else "(?!)"

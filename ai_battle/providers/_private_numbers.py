@@ -1,14 +1,14 @@
-"""Finds telephone numbers, accounts, cards and addresses in a text, by looking at what stands around its numbers."""
+"""Finds phone numbers, bank accounts, cards and addresses by looking at the text around numbers."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 BEFORE = 80
-"""Characters before a number that may be the name of its street."""
+"""Characters before a number in which the name of its street may be."""
 ASCII = "0-9A-Za-z_"
 END = rf"(?![{ASCII}])"
-"""Of numbers and keys: Chinese, Japanese and Thai have no space around them."""
+"""The end of numbers and keys. Only ASCII counts, as Chinese, Japanese and Thai have no space after them."""
 NAME = r"[A-ZÀ-ÖØ-ÞŠŽĆČŁŚŻ][\w'\u2019-]{0,30}"
 _ROAD = (
     "Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Dr|Boulevard|Blvd|Court|Ct|Way|Square|Sq|Terrace|Close|Crescent|Grove|"
@@ -26,21 +26,21 @@ _DIALLED = re.compile(
     r"|(?:电话|電話|手机|手機|携帯)(?:号码|號碼|番号)?)\Z"
 )
 _BETWEEN = " .:=\uff1a\u662f\u306f"
-"""What may stand between such words and a number; also the Chinese and the Japanese "is"."""
+"""Characters between such words and a number, including the Chinese and the Japanese "is"."""
 _LOCAL = re.compile(rf"\d(?:[ ./-]?\d){{5,14}}(?![{ASCII}]|-\d)")
 _DIGITS = re.compile(r"\D*+(\d*)")
-"""Digits and what stands before them, which is passed over twice as fast as it is searched through."""
+"""Digits and the text before them; matching that text is twice as fast as searching for digits."""
 CUE = 40
-"""Characters before a number that may say what it is."""
+"""Characters before a number in which words may say what it is."""
 _GAP = r"[ .\xa0-]"
 _NUMBERS: Mapping[str, str] = {
-    # The names of groups are kinds; a number behind them tells rules of one kind apart.
+    # Group names are kinds, with a number to distinguish patterns of the same kind.
     "PHONE1": rf"(?<![{ASCII}.])(?:\+|00)[1-9]\d{{0,2}}(?:[ ./()\xa0-]{{0,3}}\d){{6,13}}{END}",
     "CARD1": rf"(?<![{ASCII}.])(?:3[0689]\d{{12}}|3[47]\d{{13}}|(?:2[2-7]|[456]\d)\d{{14}}|[46]\d{{18}})"
     rf"(?![{ASCII}]|\.\d)",
     "CARD2": rf"(?<![{ASCII}.])(?:[2456]\d{{3}}(?P<gap1>{_GAP})\d{{4}}(?P=gap1)\d{{4}}(?P=gap1)\d{{4}}"
     rf"|3\d{{3}}(?P<gap2>{_GAP})\d{{6}}(?P=gap2)\d{{4,5}}){END}",
-    # No date: neither 03/2024 nor 01.02.2024 nor 04/29.
+    # Excludes dates: 03/2024, 01.02.2024 and 04/29.
     "PHONE2": rf"(?<![{ASCII}.,/-])(?!\d\d[./-](?:\d\d[./-])?\d{{4}}(?!\d|-\d))"
     r"(?=\(?\d(?:[()/ .\xa0-]{0,4}\d){6})"
     rf"\(?0\d{{1,5}}\)?[ /.\xa0-]{{1,3}}\d{{2,8}}(?:[ .\xa0-]?\d{{2,5}}){{0,3}}(?![{ASCII}.,-]\d|[{ASCII}])",
@@ -58,7 +58,7 @@ _IBANS = (
     "MK19 MN20 MR27 MT31 MU30 NI28 NL18 NO15 OM23 PK24 PL28 PS29 PT25 QA29 RO24 RS22 RU33 SA24 "
     "SC31 SD18 SE24 SI19 SK24 SM27 SO23 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20 YE30"
 )
-"""The length by country (ISO 13616, registry of the IBAN)."""
+"""The length of an IBAN by country (ISO 13616, IBAN registry)."""
 _LENGTHS = {each[:2]: int(each[2:]) for each in _IBANS.split()}
 _IBAN_SIGN = re.compile(rf"{_GAP}?[A-Za-z0-9]")
 _HOUSE = re.compile(rf"\d{{1,4}}(?:/\d{{1,4}}|\s?[a-zA-Z])?\b(?![.,:]\d|%){_TOWN}")
@@ -66,27 +66,27 @@ _STREETS = (
     "straße", "strasse", "str.", "weg", "platz", "allee", "gasse", "ufer", "damm", "markt", "graben", "straat", "laan",
     "plein", "gracht", "kade", "singel", "gatan", "vägen", "gränden", "torget", "gade", "vej", "plads", "katu", "tie",
 )  # fmt: skip
-"""Ends of a street's name that has its number behind it."""
+"""Endings of street names that are followed by the number."""
 _STREET_FIRST = (
     "calle", "c/", "avenida", "avda", "avda.", "plaza", "paseo", "carrera", "via", "viale", "piazza", "corso", "largo",
     "vicolo", "rua", "travessa", "praça", "rue", "ul.", "ulica", "al.", "aleja", "pl.", "plac", "os.", "avenue",
 )  # fmt: skip
-"""Words before such a name."""
+"""Words that begin such a street name."""
 _ALONG = ("am", "an der", "an den", "auf der", "auf dem", "unter den", "im", "in der", "zum", "zur", "beim", "vor dem")
 _PLACES = (
     "markt", "platz", "park", "see", "bach", "berg", "hang", "wald", "feld", "tor", "linden", "eichen", "birken", "hof",
     "kirche", "mühle", "brücke", "schloss", "ufer", "hafen", "bahnhof", "anger", "dorf", "garten", "wiese", "heide",
     "kamp", "winkel", "weiher", "teich", "wall", "deich", "burg", "turm", "brunnen", "quelle", "alster", "elbe",
 )  # fmt: skip
-"""Names of German places, which are streets behind words such as "Am"."""
+"""Endings of German place names that are street names after words such as "Am"."""
 
 
 Place: TypeAlias = tuple[int, int, str]
-"""Where it begins and ends, and its kind."""
+"""The start, the end and the kind."""
 
 
 def near_numbers(text: str) -> Iterator[Place]:
-    """Yields what is private about the numbers of a text."""
+    """Yields the private values in a text that contain numbers."""
     until = 0
     for digits in _DIGITS.finditer(text):
         if (at := digits.start(1)) < until:
@@ -98,7 +98,7 @@ def near_numbers(text: str) -> Iterator[Place]:
 
 
 def _number_at(text: str, digits: int) -> Place | None:
-    """Before its digits there may be a plus and parentheses, which are its own or not."""
+    """Returns the phone number, card or address at the digits, with any plus and parentheses before them."""
     first = digits
     while first and text[first - 1] in "+(":
         first -= 1
@@ -111,7 +111,7 @@ def _number_at(text: str, digits: int) -> Place | None:
 
 
 def _dialled_at(text: str, at: int) -> Place | None:
-    """A number of any form behind a word that says what it is."""
+    """Returns a phone number of any form after a word that announces one."""
     if found := _LOCAL.match(text, at):
         cue = text[max(0, at - CUE) : at].rstrip(_BETWEEN)
         if cue[-1:].isalpha() and _DIALLED.search(cue):
@@ -120,7 +120,7 @@ def _dialled_at(text: str, at: int) -> Place | None:
 
 
 def _iban_at(text: str, digits: int) -> Place | None:
-    """Its country stands before its digits."""
+    """Returns the IBAN whose country code is before the digits."""
     for start in (digits - 2, digits - 3):
         is_begun = start >= 0 and text[start : start + 2].isalpha() and text[digits : digits + 2].isdigit()
         if is_begun and not _is_ascii_word(text[start - 1 : start]):
@@ -131,7 +131,7 @@ def _iban_at(text: str, digits: int) -> Place | None:
 
 
 def _iban_end(text: str, start: int) -> int:
-    """Returns where one ends that begins here, by the length of its country; 0 where none can."""
+    """Returns the end of an IBAN that begins at `start`, by its country's length; 0 if there is none."""
     at = start
     for _ in range(_LENGTHS.get(text[start : start + 2].upper(), 0)):
         if not (found := _IBAN_SIGN.match(text, at)):
@@ -141,7 +141,7 @@ def _iban_end(text: str, start: int) -> int:
 
 
 def _house_at(text: str, at: int) -> Place | None:
-    """A street before its number; most numbers have no such word before them, so that is looked at first."""
+    """Returns the street before a house number. Checks for a capital letter first, which most numbers don't follow."""
     if at < 4 or text[at - 1] not in " \xa0\n":
         return None
     before = text[max(0, at - BEFORE) : at]
@@ -156,7 +156,7 @@ def _plain_word(word: str) -> str:
 
 
 def _street_start(words: "Sequence[re.Match[str]]") -> int | None:
-    """Returns where the name of a street begins that ends with these words, None where they are none."""
+    """Returns the start of the street name at the end of these words, or None."""
     plain = [_plain_word(word[0]) for word in words]
     last = plain[-1]
     befores = range(len(words) - 2, max(-1, len(words) - 6), -1)
@@ -167,7 +167,7 @@ def _street_start(words: "Sequence[re.Match[str]]") -> int | None:
 
 
 def _begins_street(words: Sequence[str]) -> bool:
-    """Says whether the first of them are what stands before the name of a street, and the last is such a name."""
+    """Returns whether the words begin like a street name and, after words such as "Am", end like a German place."""
     if words[0].lower() in _STREET_FIRST:
         return True
     along = " ".join(words[:2] if words[1].islower() else words[:1]).lower()

@@ -1,4 +1,4 @@
-"""The file of a recording: each exchange with a model, and each message once however often it was sent."""
+"""Reads and writes recordings: files with each exchange with a model, and each distinct message once."""
 
 import hashlib
 import logging
@@ -21,7 +21,7 @@ _KEPT_AS = "recording"
 
 @dataclass(frozen=True, slots=True)
 class RequestDigest:
-    """What makes two requests the same: digests of what is long, the options as they are."""
+    """Identifies equal requests by digests of their long fields, and by their options."""
 
     messages: tuple[str, ...]
     system: str = ""
@@ -34,7 +34,7 @@ class RequestDigest:
 
 @dataclass(frozen=True, slots=True)
 class RecordedExchange:
-    """`deltas` are the events of the stream, `response` or `error` is how it ended."""
+    """A recorded exchange: the `deltas` of the stream, and the `response` or the `error` at its end."""
 
     model: str
     asked: RequestDigest
@@ -78,7 +78,7 @@ def response_from_json(data: Mapping[str, Any]) -> ModelResponse:
 
 
 def values(request: ModelRequest) -> Iterator[tuple[str, Any]]:
-    """Yields what was sent, by digest."""
+    """Yields each long field of a request with its digest."""
     for message in request.messages:
         yield _digest_of(message), message
     yield _digest(request.system), request.system
@@ -91,7 +91,7 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _digest_of(message: Message) -> str:
-    """Kept with the message, so that a long history is not hashed anew each turn."""
+    """Returns a message's digest, kept with the message so that a long history is not hashed again in each turn."""
     kept = message.encoded.get(_KEPT_AS)
     if kept is None:
         kept = message.encoded[_KEPT_AS] = _digest(message_to_json(message)).encode()
@@ -108,7 +108,7 @@ _log = logging.getLogger(__name__)
 
 
 class Recorder:
-    """Writes a new recording without secrets; each line is handed to the operating system at once."""
+    """Writes a new recording without secrets, unbuffered, so that a killed process loses no exchange."""
 
     def __init__(self, path: Path, redactor: Redactor = NO_SECRETS) -> None:
         self._redactor = redactor
@@ -129,7 +129,7 @@ class Recorder:
         self._file.close()
 
     def _new(self, request: ModelRequest) -> Iterator[Mapping[str, Any]]:
-        """Yields what the request holds that is not in the file yet."""
+        """Yields the request's values that are not in the file yet."""
         for digest, value in values(request):
             if digest and digest not in self._known:
                 self._known.add(digest)
@@ -137,7 +137,7 @@ class Recorder:
 
 
 class RecordedExchanges:
-    """A recording as it was read; the same request gets the same answer, asked again and again the next one of it."""
+    """A recording that was read. An equal request gets the recorded answer, and repeated ones the next answers."""
 
     def __init__(self, path: Path, exchanges: Iterable[RecordedExchange], values: Mapping[str, Any]) -> None:
         self.path = path
@@ -163,7 +163,7 @@ class RecordedExchanges:
         return tuple(sorted({exchange.model for found in self._answers.values() for exchange in found}))
 
     def find(self, request: ModelRequest, model: str = "") -> RecordedExchange | None:
-        """The recorded exchange; `model` only counts when it is given. None when it was never recorded."""
+        """Returns the recorded exchange, of `model` if given, or None if the request was not recorded."""
         digest = request_digest(request)
         found = [exchange for exchange in self._answers.get(digest, ()) if model in ("", exchange.model)]
         if not found:
@@ -173,7 +173,7 @@ class RecordedExchanges:
         return found[min(turn, len(found) - 1)]
 
     def difference(self, request: ModelRequest, model: str = "") -> str:
-        """Returns how the request differs from the recorded one that is most like it."""
+        """Describes how the request differs from the most similar recorded one."""
         if model and model not in self.models:
             return f"the model {model!r} was not recorded, only {', '.join(self.models) or 'nothing'}"
         digest = request_digest(request)
@@ -211,13 +211,13 @@ class RecordedExchanges:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Yields all lines but the first, with their numbers."""
+    """Yields all lines except the first, with their numbers."""
     try:
         head, *lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise ConfigError(f"The recording {path} can't be read: {error.strerror}.") from error
     _check_head(path, _parse_line(path, 1, head))
-    last = lines.pop() if lines else b""  # not empty when its writer was killed in the middle of it
+    last = lines.pop() if lines else b""  # not empty if the writer was killed while writing it
     yield from ((number, _parse_line(path, number, line)) for number, line in enumerate(lines, 2))
     if last:
         _log.warning("The last line of %s is cut off and ignored.", path)
@@ -251,5 +251,5 @@ def _likeness(recorded: RequestDigest, digest: RequestDigest) -> tuple[int, int,
 
 
 def _equal(before: tuple[str, ...], now: tuple[str, ...]) -> int:
-    """Returns how many messages at the beginning are the same."""
+    """Returns the number of equal messages at the beginning."""
     return next((n for n, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))

@@ -1,4 +1,4 @@
-"""The other transport: a client of an official SDK used raw, for its authentication and its special variants."""
+"""The transport through an official SDK's client, for its authentication and its variants such as Azure or Vertex."""
 
 import os
 import zlib
@@ -33,10 +33,9 @@ _PLAIN = ("AsyncOpenAI", "AsyncAnthropic")
 
 @dataclass(frozen=True, slots=True)
 class Sdk:
-    """An official package, the HTTP library under it, and how its client is made when the caller brings none.
+    """An official package, its HTTP library, and `make`, which makes a client if the caller has not `brought` one.
 
-    `make` is given the package and what verifies certificates. `raw`: it sends no bytes of a caller, so that its HTTP
-    client is used.
+    `make` gets the package and an SSL context. A `raw` SDK can't send given bytes, so its inner HTTP client is used.
     """
 
     package: str
@@ -47,7 +46,7 @@ class Sdk:
 
 
 class SdkTransport(Transport):
-    """Bodies go through as bytes; a variant (Azure, Vertex) gets them as a mapping, as it makes its URL from them."""
+    """Sends bodies as bytes, or as mappings to variants (Azure, Vertex) that build their URL from them."""
 
     def __init__(self, access: Access, sdk: Sdk) -> None:
         self.access = access
@@ -64,7 +63,7 @@ class SdkTransport(Transport):
         )
 
     async def require_listener(self) -> None:
-        """Believes in it: where a variant such as Vertex leads is known to its SDK alone."""
+        """Does nothing, as only the SDK knows the address of a variant such as Vertex."""
 
     @asynccontextmanager
     async def send(
@@ -91,10 +90,7 @@ class SdkTransport(Transport):
         raise too_many_redirects(self.access)
 
     async def _request(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
-        """Calls the SDK.
-
-        What it raises beyond broken connections, as for credentials or a token, becomes an error of ours.
-        """
+        """Calls the SDK. All its exceptions, such as those for credentials, become `ProviderError`."""
         with translate_errors(str(self.access), ProviderError):
             try:
                 return await self._send(await self._client(), method, url, body, headers)
@@ -108,7 +104,7 @@ class SdkTransport(Transport):
         return await loop_resource(key, lambda: self._sdk.make(self._package, _certificates(self._http)))
 
     async def _send_through(self, client: Any, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
-        """Through `openai` or `anthropic`: their status errors are answers to us."""
+        """Sends through `openai` or `anthropic`, whose exceptions for a status become ordinary responses."""
         options = {
             "headers": headers,
             "timeout": self._timeout,
@@ -125,7 +121,7 @@ class SdkTransport(Transport):
             return error.response
 
     async def _send_raw(self, client: Any, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
-        """Through the HTTP client inside an SDK that is `raw`."""
+        """Sends through the HTTP client inside a `raw` SDK."""
         http = client._client
         request = http.build_request(method, url, content=body, headers=headers, timeout=self._timeout)
         return await http.send(request, stream=True, follow_redirects=False)
@@ -141,7 +137,7 @@ class SdkTransport(Transport):
 
 
 def _certificates(http: ModuleType) -> Any:
-    """Returns the certificates, read once for all clients of one file: to read them takes longer than many a call."""
+    """Returns the SSL context, read once per certificate file, since reading takes longer than many calls."""
     return _read_certificates(http, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
 
 
@@ -151,17 +147,17 @@ def _read_certificates(http: ModuleType, file: str | None, folder: str | None) -
 
 
 def _headers(access: Access) -> dict[str, str]:
-    """The key is the SDK's own matter."""
+    """Returns the headers without the key, which the SDK adds itself."""
     return {"content-type": "application/json", "accept-encoding": "identity", **access.headers}
 
 
 async def _read_before(content: bytes) -> AsyncGenerator[bytes]:
-    """The body of an error, which the SDK has read."""
+    """Yields the body of an error response, which the SDK has read already."""
     yield content
 
 
 async def _inflate(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    """Bit by bit, as a few bytes that a server compressed unasked can stand for gigabytes."""
+    """Decompresses in small pieces, since a few bytes of a server's unasked compression can expand to gigabytes."""
     inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
     async for data in chunks:
         while data:

@@ -1,6 +1,6 @@
-"""Where a provider is, how one gets in, and what a user may do when it says no.
+"""Finds a provider's URL and key, and advises the user about its errors.
 
-What the file's `providers:` section leaves open comes from the usual variables.
+Settings missing in the file's `providers:` section come from the usual environment variables.
 """
 
 import os
@@ -16,14 +16,14 @@ from ..core.redaction import Redactor
 from ._calls import DEFAULT, Deadlines
 from ._names import catalogue, is_loopback
 
-NO_KEY = "none"  # what servers without keys are sent by SDKs that insist on one
+NO_KEY = "none"  # sent by SDKs that insist on a key to servers that need none
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What every provider's `create` takes. What is empty comes from `environment`.
+    """The options of every provider's `create`. Empty ones come from `environment`.
 
-    `client` is a client of the official SDK that the caller brings; the transport is then "sdk".
+    `client` is the caller's own client of the official SDK, which makes the transport "sdk".
     """
 
     base_url: str = ""
@@ -42,7 +42,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A secret and where it came from, which is all that may be told of it."""
+    """A secret and its source. Only the source may be shown."""
 
     value: str = field(default="", repr=False)
     source: str = ""
@@ -62,14 +62,14 @@ def read_settings(provider: str, options: Mapping[str, Any]) -> Settings:
 
 @lru_cache
 def public_url(url: str) -> str:
-    """A URL as it may be shown: without user, password and query."""
+    """Returns a URL without user, password and query, so that it may be shown."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where and how a provider is called: `start` says what to look at when nobody answers."""
+    """The URL, key and headers for a provider. `start` advises the user if nothing answers there."""
 
     provider: str
     settings: Settings
@@ -82,12 +82,12 @@ class Access:
         return f"{self.provider} at {public_url(self.url)}"
 
     def with_headers(self, headers: Mapping[str, str]) -> "Access":
-        """The same with the `headers` of an API; what the user states goes before them."""
+        """Adds the `headers` of an API, which the user's own headers override."""
         return replace(self, headers={**headers, **self.settings.headers})
 
     @property
     def redactor(self) -> Redactor:
-        """Knows all that must not appear in an error, even when a provider repeats it."""
+        """Redacts the secrets that must not appear in errors, even if a provider repeats them."""
         settings, key = self.settings, self.key
         brought = getattr(settings.client, "api_key", None)
         values = {"PASSWORD": urlsplit(self.url).password, **settings.headers, "API_KEY": brought}
@@ -95,7 +95,7 @@ class Access:
         return Redactor({value: name for name, value in values.items() if isinstance(value, str) and len(value) >= 6})
 
     def advice(self, error: ProviderError, model: str, there: Sequence[str] = ()) -> str:
-        """Names the variable of a key, never its value; `there` are the models that the server has."""
+        """Returns advice about an error, naming a key's source, never its value. `there` are the server's models."""
         if isinstance(error, ContextTooLong):
             return "Shorten it, or take a model with a larger context window."
         match error.status:
@@ -110,7 +110,7 @@ class Access:
             case 405:
                 return "Is base_url right?"
             case 407:
-                return "A proxy on the way wants to be told who you are: HTTPS_PROXY=http://name:password@host:port."
+                return "A proxy wants you to authenticate: set HTTPS_PROXY=http://name:password@host:port."
         return ""
 
     def _advice_on_name(self, model: str, there: Sequence[str]) -> str:
@@ -131,14 +131,14 @@ def find_access(
     needs_key: bool = True,
     start: str = "",
 ) -> Access:
-    """Reads `keys` and `urls`, which are variables; a server of this machine needs no key. Raises `ConfigError`."""
+    """Reads the variables `keys` and `urls`. A server on this machine needs no key. Raises `ConfigError`."""
     key = find_key(provider, settings, keys, needs_key and not is_loopback(_stated_url(settings, urls)))
     url = _find_url(provider, settings, urls, usual_url)
     return Access(provider, settings, key, url, address_advice(provider, settings, urls, start))
 
 
 def find_key(provider: str, settings: Settings, variables: Iterable[str], needed: bool = True) -> Key:
-    """The key; when there is none although one is needed, an error that names the variable."""
+    """Returns the key. Raises `ConfigError` naming the variables if a `needed` key is missing."""
     variables = tuple(variables)
     if settings.api_key:
         source = f"the api_key of {provider}"
@@ -154,30 +154,30 @@ def find_key(provider: str, settings: Settings, variables: Iterable[str], needed
 
 
 def _stated_url(settings: Settings, variables: Iterable[str]) -> str:
-    """The address that the user gives, if any."""
+    """Returns the URL that the user gives, if any."""
     found = next((settings.environment[name] for name in variables if settings.environment.get(name)), "")
     return str(settings.base_url or getattr(settings.client, "base_url", "") or found)
 
 
 def address_advice(provider: str, settings: Settings, variables: Iterable[str], start: str = "") -> str:
-    """Returns what to look at when nobody answers: where the address came from, and how a server is started."""
+    """Returns advice for when nothing answers: where the URL came from, and how to start the server."""
     variable = next((name for name in variables if settings.environment.get(name)), "")
     source = f"the base_url of {provider}" if settings.base_url else variable
     return " ".join(filter(None, (source and f"Is {source} right?", start)))
 
 
 def _find_url(provider: str, settings: Settings, variables: Iterable[str], default: str) -> str:
-    """The base URL, without a slash at its end."""
+    """Returns the base URL without a trailing slash. Raises `ConfigError`."""
     url = (_stated_url(settings, variables) or default).rstrip("/")
     if not url:
         raise ConfigError(f"{provider} needs an address: set {' or '.join(variables)}, or write base_url.")
     if not _is_address(url):
-        raise ConfigError(f"{provider}: base_url {url!r} is no address; it looks like 'http://127.0.0.1:8000/v1'.")
+        raise ConfigError(f"{provider}: base_url {url!r} is not a URL; it looks like 'http://127.0.0.1:8000/v1'.")
     return url
 
 
 def _sendable(source: str, value: str) -> str:
-    """Returns a key without the line end that a file or a shell often leaves."""
+    """Strips a key, to which files and shells often add a newline. Raises `ConfigError` if a header can't hold it."""
     if not value.strip().isascii() or not value.strip().isprintable():
         raise ConfigError(f"{source} holds characters that can't be sent in a header; was it copied whole and alone?")
     return value.strip()

@@ -1,4 +1,4 @@
-"""The one seam for bytes: sends a body, gives the answer's bytes as they come; here on aiohttp's pooled connections."""
+"""Transports send a request body and return the answer's bytes as they arrive; this one uses aiohttp's connections."""
 
 import asyncio
 import errno
@@ -31,7 +31,7 @@ _ERRNOS = {
 
 
 def connection_fault(error: BaseException, access: Access) -> Unreachable:
-    """Returns what a library's exception means for the user."""
+    """Translates a library's exception to an error for the user."""
     where, start, chain = str(access), access.start, list(_causes(error))
     if tls := _first(chain, (ssl.SSLError, ssl.CertificateError)):
         return Unreachable(f"{where}: no secure connection: {_tls_reason(tls)}")
@@ -72,7 +72,7 @@ def _tls_reason(error: BaseException) -> str:
 
 
 def _reason(chain: Sequence[BaseException]) -> str:
-    """Returns what the lowest layer said, in one line; aiohttp's own "400, message:" is no answer of a server."""
+    """Returns the innermost message on one line, without aiohttp's "400, message:", which is no server's status."""
     texts = (" ".join(str(cause).split()).removeprefix("400, message: ") for cause in reversed(chain))
     return next((text for text in texts if text), type(chain[0]).__name__)[:200]
 
@@ -81,16 +81,16 @@ MOST_BYTES = 16 * 2**20
 MOST_REDIRECTS = 3
 REDIRECTS = frozenset({301, 302, 307, 308})
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-_LARGE = 2**20
-_PIECE = 100
-_FOR_THE_END = 0.25
-_FOR_A_LISTENER = 1.0
+_LARGE = 2**20  # bytes of a body above which aiohttp would warn if it were given as bytes
+_PIECE = 100  # bytes of an unstreamed body that count as content
+_FOR_THE_END = 0.25  # seconds
+_FOR_A_LISTENER = 1.0  # seconds
 Headers: TypeAlias = CIMultiDict[str]
 _BREAKS = (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, OSError)
 
 
 class HttpReply:
-    """The head of an answer, and its decoded bytes as they come; `body` is what has come of one in one piece."""
+    """An answer's status and headers, and its decoded bytes as they come; `whole` collects them in `body`."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class HttpReply:
         self._size = 0
 
     async def more(self) -> bytes:
-        """The next bytes, none at the end; raises `Unreachable` when the connection breaks."""
+        """Returns the next bytes, b"" at the end. Raises `Unreachable` if the connection breaks."""
         data = await self._read()
         self._size += len(data)
         if self._size > MOST_BYTES:
@@ -117,9 +117,9 @@ class HttpReply:
         return data
 
     async def whole(self, mark_content: Callable[[], None] = lambda: None) -> bytes:
-        """The body; `mark_content` is called with each piece of it that is as large as one of a stream.
+        """Returns the whole body, calling `mark_content` for every `_PIECE` bytes.
 
-        White space before it, and single bytes, are signs of life alone.
+        Leading white space and single bytes are keep-alives and do not count as content.
         """
         marked = 0
         while not self._at_end() and (data := await self.more()):
@@ -130,7 +130,7 @@ class HttpReply:
         return bytes(self.body)
 
     async def rest(self) -> None:
-        """Waits a moment for the end after the last event, so that the connection can be used again."""
+        """Waits briefly for the end of the body after the last event, so that the connection can be reused."""
         if self._at_end():
             return
         with suppress(TimeoutError, Unreachable, BadReply):
@@ -146,15 +146,15 @@ class Transport(ABC):
     def send(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
     ) -> AbstractAsyncContextManager[HttpReply]:
-        """Sends a request with `headers`; to leave the context before the answer's end closes the connection."""
+        """Sends a request. Leaving the context before the end of the answer closes the connection."""
 
     @abstractmethod
     async def require_listener(self) -> None:
-        """Raises `Unreachable` where a connection is refused at once; whatever can't be told so is believed."""
+        """Raises `Unreachable` if a connection is refused at once; passes if that can't be determined."""
 
 
 def redirect_target(access: Access, url: str, headers: Mapping[str, str]) -> str:
-    """Returns where a redirect leads; another origin than that of the address gets neither the key nor the request."""
+    """Returns the target of a redirect. Raises `Unreachable` for another origin, which must not get key or request."""
     if not (location := headers.get("location", "")):
         raise Unreachable(f"{access}: redirects, and does not say where to. Is base_url right?")
     try:
@@ -190,7 +190,7 @@ class AiohttpTransport(Transport):
         return _HttpExchange(self, (method, URL(self._root + path), body, mine))
 
     async def require_listener(self) -> None:
-        """Opens a connection and sends nothing; what lies behind a proxy, or is slow, is left to the first call."""
+        """Opens a connection and sends nothing. Servers behind a proxy and slow ones are left to the first call."""
         if self._proxy:
             return
         root = URL(self._root)
@@ -216,17 +216,17 @@ class AiohttpTransport(Transport):
         except aiohttp.ClientOSError as error:
             if not again or not isinstance(error.__cause__ or error, aiohttp.ClientConnectionResetError):
                 raise
-            # The server had closed a kept connection: no request was sent on it whole, so none was answered.
+            # The server had closed a pooled connection before the whole request was sent, so it can't have answered.
             return await self.request(method, url, body, headers, again=False)
 
 
 def _without_empty(headers: Mapping[str, str]) -> Headers:
-    """A request that has an empty header goes without it."""
+    """Removes empty headers, with which a request cancels the client's own."""
     return CIMultiDict({name: value for name, value in headers.items() if value})
 
 
 class _HttpExchange(AbstractAsyncContextManager[HttpReply]):
-    """One request and the answer to it, after redirects within the same origin; to another origin nothing is sent."""
+    """One request and its answer, after redirects within the same origin."""
 
     def __init__(self, transport: AiohttpTransport, request: tuple[str, URL, bytes, Headers]) -> None:
         self._transport = transport
@@ -260,22 +260,19 @@ class _HttpExchange(AbstractAsyncContextManager[HttpReply]):
 
 
 def _use_once(response: aiohttp.ClientResponse) -> None:
-    """llama.cpp closes each connection after a stream and does not say so: the next call on it would break."""
+    """Closes the connection after this answer, as llama.cpp does without saying so; the next call would break."""
     if response.connection is not None and response.connection.protocol is not None:
         response.connection.protocol.force_close()
 
 
 def _session() -> aiohttp.ClientSession:
-    """Returns the connections of all providers.
-
-    They are not counted: who waits for one would be taken for a dead host.
-    """
+    """Returns the connection pool of all providers, without a limit, as `connect` timeouts include waiting for it."""
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, ttl_dns_cache=300)
     return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
 
 def _proxy_for(url: URL) -> str | None:
-    """The proxy that the environment names for this host; never one for this machine itself."""
+    """Returns the environment's proxy for this host, none for this machine itself."""
     host = url.host or ""
     if _is_here(host) or proxy_bypass(host):
         return None

@@ -1,4 +1,4 @@
-"""A veil before a model elsewhere: what is private is sent as placeholders, which are put back in the answer."""
+"""Veils private values from a remote model: it is sent placeholders, which are replaced again in the answer."""
 
 import json
 import re
@@ -32,7 +32,7 @@ from ._private import KINDS, KNOWN_TEXTS, PrivateSpan, PrivateTexts, VeilRules, 
 
 MOST_VALUES = 100_000
 PIECE, OVERLAP = 6_000, 100
-"""Characters of a text that a model looks through at once, and of the piece before that it sees again."""
+"""Characters of a text that a model checks at once, and the overlap with the piece before."""
 MOST_FOUND, LONGEST_VALUE = 50, 100
 _FINDING = (
     "You look for what is private in a text: names of people, addresses, dates of birth, numbers of accounts, of "
@@ -49,7 +49,7 @@ _FOUND = {
 
 
 class Veil:
-    """Has one placeholder for each value that is private; numbers, once given, stay."""
+    """Assigns a placeholder to each private value. A number, once assigned, is never given to another value."""
 
     def __init__(self, rules: VeilRules) -> None:
         self.kinds = (*KINDS, *rules.patterns)
@@ -63,7 +63,7 @@ class Veil:
         self._given = dict.fromkeys(self.kinds, 0)
 
     def cover(self, text: str, sent: dict[str, str]) -> str:
-        """Returns the text with placeholders, and notes in `sent` what each stands for."""
+        """Replaces private values by placeholders, and adds each placeholder's value to `sent`."""
         seen = printable(text)
         pieces: list[str] = []
         at = 0
@@ -75,7 +75,7 @@ class Veil:
         return "".join((*pieces, seen[at:])) if pieces else seen
 
     def add_found(self, values: Iterable[str]) -> None:
-        """From now on these are private wherever they stand, as they are written."""
+        """Makes these values private in all texts from now on, exactly as written."""
         if (known := self._found | {*values}) != self._found and len(known) <= MOST_VALUES:
             self._found, words = known, sorted(map(re.escape, known), key=len, reverse=True)
             self._found_pattern = re.compile(whole_words(words))
@@ -102,10 +102,10 @@ class Veil:
 
 
 class PrivacyFinder:
-    """A model of this machine that is asked what is private in a text, once for each; `name` is "provider/model".
+    """Asks a model on this machine for private values, once per text; `name` is "provider/model".
 
-    What it names counts where it stands in the text, word for word: a text can talk it out of a finding of its own, and
-    never out of one of the rules. Where it brings no answer, nothing is sent, unless `may_fail`, which warns.
+    A finding counts only if it occurs literally in the text. A text may persuade the model to miss a value, but never
+    disable a rule. If the model gives no answer, nothing is sent, unless `may_fail`, which only warns.
     """
 
     def __init__(self, client: ModelClient, name: str, *, may_fail: bool = False) -> None:
@@ -114,7 +114,7 @@ class PrivacyFinder:
         self._asked: OrderedDict[int, None] = OrderedDict()  # hashes of texts
 
     async def find(self, texts: Iterable[str], emit: Emit) -> Sequence[str]:
-        """Returns what it finds in those that are new; raises `ProviderError`."""
+        """Returns the private values in new texts. Raises `ProviderError`."""
         found: list[str] = []
         for text in dict.fromkeys(texts):
             if hash(text) in self._asked or not any(map(str.isalpha, text)):
@@ -144,13 +144,13 @@ class PrivacyFinder:
 
 
 def _may_be_private(value: Any) -> bool:
-    """A single common word is none: it would be taken out of every text."""
+    """Returns whether a finding may count. A single common word does not, as it would be replaced in every text."""
     is_text = isinstance(value, str) and 2 < len(value) <= LONGEST_VALUE
     return is_text and (value.lower() != value or " " in value or any(map(str.isdigit, value)))
 
 
 class VeiledClient(ClientWrapper):
-    """`client`, a model elsewhere, which is sent placeholders for what `veil` finds; `name` is "provider/model"."""
+    """Sends a remote model (`client`) placeholders for private values; `name` is "provider/model"."""
 
     def __init__(self, client: ModelClient, name: str, rules: VeilRules, finder: PrivacyFinder | None = None) -> None:
         super().__init__(client)
@@ -195,7 +195,7 @@ class VeiledClient(ClientWrapper):
         def cover(value: Any) -> Any:
             return each_text(value, lambda text: self._veil.cover(text, sent), but=STRUCTURE)
 
-        # Made anew in any case: the body as a client sent it may hold more than these fields.
+        # Always a new request, which drops the client's raw body: that may contain more than these fields.
         return replace(
             request,
             system=cover(request.system),
@@ -209,7 +209,7 @@ class VeiledClient(ClientWrapper):
 
 
 def _texts(request: ModelRequest) -> Sequence[str]:
-    """Returns the instructions and all that was said and brought."""
+    """Returns the system prompt and all texts in the messages."""
     texts: list[str] = []
 
     def keep(text: str) -> str:
@@ -221,7 +221,7 @@ def _texts(request: ModelRequest) -> Sequence[str]:
 
 
 def _each_part(message: Message, change: Callable[[Any], Any]) -> Message:
-    """Signed thoughts stay as they are: their provider wrote them, and wants them back to the letter."""
+    """Changes a message's texts, except signed thoughts, which the provider wants back unchanged."""
     parts = tuple(part if isinstance(part, Thinking) and part.signature else change(part) for part in message.parts)
     speaker, extra = change(message.speaker), change(message.extra)
     if speaker is message.speaker and extra is message.extra and all(map(is_, parts, message.parts)):
@@ -236,9 +236,10 @@ def _count_files(message: Message) -> int:
 
 
 class _Restorer:
-    """Puts back what placeholders stand for, also where one comes in several pieces.
+    """Replaces placeholders by their values, even if one comes in several pieces.
 
-    `sent` are those of one request: any other one is `invented`, and never stands for what somebody else has said.
+    Only placeholders in `sent`, those of this request, count. Any other is `invented` and stays, so that it can't
+    reveal a value from another conversation.
     """
 
     def __init__(self, veil: Veil, sent: Mapping[str, str], emit: Emit, *, in_json: bool) -> None:
@@ -277,7 +278,7 @@ class _Restorer:
             await self._emit(replace(piece, **{name: restored}))  # type: ignore[arg-type]
 
     def message(self, message: Message) -> Message:
-        """Returns a message of the answer with what its placeholders stand for."""
+        """Returns a message of the answer with its placeholders replaced."""
         return _each_part(message, self._value)
 
     def _value(self, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, and servers that speak it."""
+"""The provider for Anthropic's Messages API and servers that speak it."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -19,13 +19,13 @@ from ._settings import NO_KEY, Access, Key, find_access, read_settings
 from ._transport import NO_HEADERS, AiohttpTransport, Transport
 
 HEADERS = "anthropic headers"
-"""Under this name the `extra` of a request has HTTP headers that go with it to this API alone.
+"""The key in the `extra` of a request for HTTP headers that are sent only to this API.
 
-It is there where a client of this very API has sent the request: then its marks for the cache stand, and no others are
-set, and its `anthropic-version` is the one that is spoken.
+It is present if a client of this API sent the request. Then only that client's cache marks are used, and its
+`anthropic-version` is sent.
 """
 VERSION = "anthropic-version"
-"""Also in the `extra` of a request that is to be sent in this version, whoever made it."""
+"""Also a key in the `extra` of any request, for the version that it must be sent in."""
 
 BETA, ADVISOR_BETA = "anthropic-beta", "advisor-tool-2026-03-01"
 
@@ -52,7 +52,7 @@ TRAITS = ProviderTraits(
 
 
 def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
-    """Returns the client; `options` are those of `Settings`, and `cache` lets the provider keep what is repeated."""
+    """Returns the client; `options` are those of `Settings`, and `cache` turns on the provider's prompt cache."""
     settings = read_settings("anthropic", options)
     access = find_access(settings, "anthropic", TRAITS.keys, _URLS, "https://api.anthropic.com")
     access = replace(access, url=access.url.removesuffix("/v1"))
@@ -78,7 +78,7 @@ _LIST = ModelList("/v1/models?limit=1000", "data", _read_row, one="/v1/models/{}
 
 
 class FramedReader(wire.StreamReader):
-    """Reads Amazon's encoding of the same events."""
+    """Reads the same events in Amazon's frames."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class FramedReader(wire.StreamReader):
 
 @dataclass(frozen=True, slots=True)
 class ApiVersion:
-    """The version of the API; one that is `fixed` holds whatever a client of the same API speaks."""
+    """The version of the API. A `fixed` one overrides that of the client that sent the request."""
 
     version: str
     fixed: bool = False
@@ -101,7 +101,7 @@ class ApiVersion:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """Encodes requests for a model; `cache` marks what a conversation repeats."""
+    """Encodes requests for a model; `cache` adds marks for the prompt cache."""
 
     model: str
     version: ApiVersion
@@ -109,7 +109,7 @@ class Messages:
     cache: bool
 
     def most_output(self, request: ModelRequest) -> int:
-        """The tokens that an answer can have; this API is always told."""
+        """Returns the maximum tokens of an answer, which this API requires in each request."""
         return sent_max_tokens(request, self.model)
 
     async def encode(self, request: ModelRequest) -> HttpRequest:
@@ -127,7 +127,7 @@ class Messages:
         return HttpRequest("/v1/messages", body, left_out, clamped, headers)
 
     def _headers(self, client_headers: Mapping[str, str], version: str) -> Mapping[str, str]:
-        """Returns the headers; where the client speaks another version, the key is presented as that one wants it."""
+        """Returns the headers; if the client uses another version, the key is sent in that version's header."""
         if version == self.version.version:
             return {name: value for name, value in client_headers.items() if name != VERSION}
         unused = {"authorization": "", "x-api-key": ""}
@@ -135,13 +135,13 @@ class Messages:
 
 
 def _has_marks(request: ModelRequest) -> bool:
-    """Says whether the request marks itself what is to be kept. The API refuses a longer mark behind a shorter one."""
+    """Returns whether the request has its own cache marks; the API rejects a longer-lived mark after a shorter one."""
     marks = ("cache_control" in own(wire.WIRE, part.extra) for part in request.messages[0].parts)
     return HEADERS in request.extra or any(marks)
 
 
 def _beta_header(request: ModelRequest, client_headers: Mapping[str, str]) -> Mapping[str, str]:
-    """The header without which the API does not know the tool of an advisor, with what a client says in it."""
+    """Returns the beta header that an advisor tool needs, together with the client's own betas."""
     tools, betas = own(wire.WIRE, request.extra).get("tools", ()), client_headers.get(BETA, "")
     if ADVISOR_BETA in betas or not any(tool.get("type") == TRAITS.advisor_tool for tool in tools):
         return {}
@@ -149,7 +149,7 @@ def _beta_header(request: ModelRequest, client_headers: Mapping[str, str]) -> Ma
 
 
 def _client_headers(request: ModelRequest) -> Mapping[str, str]:
-    """The headers of the client that sent the request, with the version that it needs where the client states none."""
+    """Returns the headers of the request's client, with the version that the request needs if the client gives none."""
     if request.raw and VERSION in request.raw.headers:
         return request.raw.headers
     headers = request.extra.get(HEADERS, NO_HEADERS)

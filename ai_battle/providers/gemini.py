@@ -1,4 +1,4 @@
-"""Google's Gemini API, `generateContent`."""
+"""The provider for Google's Gemini API (`generateContent`)."""
 
 from math import ceil
 from typing import Any
@@ -16,8 +16,8 @@ from ._settings import find_access, read_settings
 from ._transport import AiohttpTransport
 
 _NO_SDK = (
-    "gemini has only the transport 'aiohttp': Google's SDK builds and reads the bodies itself, so that no other can be "
-    "sent through it. Leave 'transport' and 'client' out."
+    "gemini has only the transport 'aiohttp', because Google's SDK builds and reads the bodies itself. "
+    "Leave 'transport' and 'client' out."
 )
 _URLS = ("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
 _STREAMED = "streamGenerateContent?alt=sse"
@@ -28,7 +28,7 @@ _TILE = 768
 
 
 def _picture_tokens(width: int, height: int) -> int:
-    """Counts 258, and for sides above 384 px 258 for each tile of 768 px (ai.google.dev/gemini-api/docs/tokens)."""
+    """Returns 258 tokens, or for sides above 384 px 258 per tile of 768 px (ai.google.dev/gemini-api/docs/tokens)."""
     return 258 if max(width, height) <= 384 else 258 * ceil(width / _TILE) * ceil(height / _TILE)
 
 
@@ -57,7 +57,7 @@ _LIST = ModelList(
 
 
 def create(model: str, **options: Any) -> ModelClient:
-    """Returns the client; `options` are those of `Settings`, and `api_version` is "v1beta" unless it is said."""
+    """Returns the client; `options` are those of `Settings`. The default of `api_version` is "v1beta"."""
     settings = read_settings("gemini", options)
     if settings.through_sdk:
         raise ConfigError(_NO_SDK)

@@ -1,4 +1,4 @@
-"""A GGUF file on llama.cpp in this process: no server to install, nothing leaves the machine."""
+"""The provider for GGUF files: runs llama.cpp in this process, without a server to install."""
 
 import asyncio
 import os
@@ -27,10 +27,10 @@ _LONGEST_STRING = 2**24
 
 
 def find_model_file(model: str, base: Path = Path()) -> Path:
-    """The file that a model type names: a path from `base` on, or the name of a file in one of the usual folders."""
+    """Returns the file for a model type: a path relative to `base`, or a file's name in one of the usual folders."""
     path = base / Path(model).expanduser()
     for candidate in (path, path.with_name(f"{path.name}.gguf")):
-        if os.path.isfile(candidate):  # a name that can't be one is not there either
+        if os.path.isfile(candidate):  # unlike `Path.is_file`, doesn't raise for a name that is too long
             return candidate.resolve()
     found = {file.stem: file for file in model_files()}
     if file := found.get(path.name.removesuffix(".gguf")):
@@ -39,7 +39,7 @@ def find_model_file(model: str, base: Path = Path()) -> Path:
 
 
 def model_files() -> Iterable[Path]:
-    """Yields all GGUF files in the usual folders; of a model in several parts only the first."""
+    """Yields all GGUF files in the usual folders, and only the first part of a model in several parts."""
     for folder in (Path(name).expanduser() for name in _FOLDERS):
         depth = "*.gguf" if folder == Path() else "**/*.gguf"
         for file in sorted(folder.glob(depth)):
@@ -48,7 +48,7 @@ def model_files() -> Iterable[Path]:
 
 
 def file_metadata(path: Path) -> Mapping[str, Any]:
-    """Returns what the head of the file says, up to its vocabulary; raises `ConfigError` when it is not a GGUF file."""
+    """Returns the metadata of a GGUF file up to its vocabulary. Raises `ConfigError` if it is not a GGUF file."""
     try:
         with path.open("rb") as file:
             return dict(_entries(file, path))
@@ -59,7 +59,7 @@ def file_metadata(path: Path) -> Mapping[str, Any]:
 
 
 def context_length(described: Mapping[str, Any]) -> int | None:
-    """Returns how many tokens the model was trained for."""
+    """Returns the context length in tokens that the model was trained for."""
     length = described.get(f"{described.get('general.architecture')}.context_length")
     return length if isinstance(length, int) else None
 
@@ -102,7 +102,7 @@ _QUIET = -1
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """What an engine is to be; `threads` 0 leaves their number to llama.cpp."""
+    """The settings of an engine: `context` in tokens; `threads` 0 leaves their number to llama.cpp."""
 
     path: Path
     context: int
@@ -111,7 +111,7 @@ class EngineSettings:
 
 @dataclass(slots=True)
 class Engine:
-    """A running engine: it answers at `address`, on loopback, to whoever knows `key`."""
+    """A running engine, which answers at `address` on loopback to clients with `key`."""
 
     wanted: EngineSettings
     key: str = field(repr=False)
@@ -128,17 +128,17 @@ _thread = ThreadPoolExecutor(1, "llama.cpp")  # loading blocks for seconds; one 
 
 
 async def acquire(wanted: EngineSettings) -> Engine:
-    """The engine that is wanted; loads the model when nobody has yet."""
+    """Returns a shared engine with these settings, loading the model if none is running."""
     engine = _thread.submit(_acquire, wanted)
     try:
         return await asyncio.wrap_future(engine)
     except asyncio.CancelledError:
-        engine.add_done_callback(_give_back)
+        engine.add_done_callback(_release_unwanted)
         raise
 
 
 async def release(engine: Engine) -> None:
-    """Gives the engine back; the last user waits for its end."""
+    """Releases the engine. The last user stops it and waits for its end."""
     await asyncio.wrap_future(_thread.submit(_release, engine))
 
 
@@ -156,8 +156,8 @@ def _release(engine: Engine) -> None:
         engine.server = None
 
 
-def _give_back(future: "Future[Engine]") -> None:
-    """Takes an engine back that nobody waits for any more."""
+def _release_unwanted(future: "Future[Engine]") -> None:
+    """Releases an engine whose caller was cancelled while it loaded."""
     if not future.cancelled() and not future.exception():
         _release(future.result())
 
@@ -185,7 +185,7 @@ def _start(wanted: EngineSettings) -> Engine:
         raise ProviderError(
             f"llama.cpp can't load {wanted.path}: the file is damaged, too new or too large for it."
         ) from error
-    server.handle_metrics()  # an engine that is ended before its loop runs never ends: wait until it answers something
+    server.handle_metrics()  # waits for an answer: an engine stopped before its loop runs hangs
     return Engine(wanted, key, server)
 
 
@@ -193,9 +193,9 @@ _CONTEXT = 16_384
 
 
 class GgufClient(ModelClient):
-    """Loads the model with the first request, off the event loop; the engine speaks the API of OpenAI on loopback.
+    """Loads the model at the first request, off the event loop; the engine serves OpenAI's API on loopback.
 
-    `num_ctx` is the size of the context, else that of the first request's options; `threads` 0 is llama.cpp's choice.
+    `num_ctx` is the context in tokens; if 0, the first request's options decide. `threads` 0 is llama.cpp's choice.
     """
 
     def __init__(
@@ -258,5 +258,5 @@ async def ask(model: str, **settings: Any) -> Mapping[str, Any]:
 def create(
     model: str, *, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines | None = None, base: Path = Path()
 ) -> ModelClient:
-    """Returns the client; `base` is the folder that a relative path starts from."""
+    """Returns the client; a relative path starts at `base`."""
     return GgufClient(model, num_ctx, threads, deadlines, base)

@@ -1,4 +1,4 @@
-"""Ollama's own API: the context is sized by the conversation, as its default cuts long ones without a word."""
+"""The provider for Ollama's own API. Fits the context to the conversation, as the default silently cuts long ones."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -63,7 +63,7 @@ TRAITS = ProviderTraits(
 
 
 def create(model: str, **options: Any) -> ModelClient:
-    """Returns the client; `options` are those of `Settings`, and `base_url` is written in any way of OLLAMA_HOST."""
+    """Returns the client; `options` are those of `Settings`. `base_url` may have any form of OLLAMA_HOST."""
     settings = read_settings("ollama", options)
     key = find_key("ollama", settings, TRAITS.keys, needed=False)
     start = address_advice("ollama", settings, ("OLLAMA_HOST",), _START)
@@ -74,7 +74,7 @@ def create(model: str, **options: Any) -> ModelClient:
 
 
 def _read_shown(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yields what `POST /api/show` says of a model; the rows of `/api/tags` tell none of it."""
+    """Yields the capabilities in an answer of `POST /api/show`; the rows of `/api/tags` have none."""
     if isinstance(can := row.get("capabilities"), list):
         yield from (("tools", "tools" in can), ("images", "vision" in can), ("reasoning", "thinking" in can))
     yield "context_window", _window(row)
@@ -85,9 +85,9 @@ _LIST = ModelList("/api/tags", "models", _read_shown)
 
 @dataclass(slots=True)
 class ServedModel:
-    """A model as the server has it: the tag it goes by, its window, and the context it is loaded with.
+    """A model on the server: its tag, its window, and the context that it is loaded with, both in tokens.
 
-    All clients of the model share it: Ollama loads a model anew for each other size.
+    All clients of the model share it, since Ollama reloads a model for each new size of context.
     """
 
     tag: str
@@ -95,7 +95,7 @@ class ServedModel:
     num_ctx: int = SMALLEST_CONTEXT
 
     def room_for(self, needed: int) -> int:
-        """Returns the context for so many tokens, in powers of two, never less than before."""
+        """Returns the context size for `needed` tokens: it doubles as needed, up to the window, and never shrinks."""
         while self.num_ctx < needed:
             self.num_ctx *= 2
         return min(self.num_ctx, self.window or self.num_ctx)
@@ -103,7 +103,7 @@ class ServedModel:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Encodes requests for a model as its server has it."""
+    """Encodes requests for a model, with its tag and context on the server."""
 
     model: str
     transport: Transport
@@ -127,7 +127,7 @@ class Chat:
         return f"{here}Get it with: ollama pull {self.model}"
 
     async def _served_model(self) -> ServedModel:
-        """Returns what the server says of the model, asked once; if that is nothing, the call shows what is wrong."""
+        """Returns the server's entry for the model, asked once. If that fails, the call itself shows what is wrong."""
         models: dict[str, ServedModel] = loop_value((ServedModel, self.transport.access.url), dict)
         if self.model not in models:
             try:
@@ -143,7 +143,7 @@ class Chat:
         return ServedModel(shown.get("model", self.model), _window(shown))
 
     async def show(self) -> Mapping[str, Any]:
-        """Returns what the server says of the model, also when it is spelled with dashes: `model` is then its tag."""
+        """Returns the server's description of the model, with the tag as `model` if the name is spelled with dashes."""
         if shown := await self._ask_show(self.model):
             return shown
         tag = nearest_tag(self.model, (row.name for row in _LIST.rows(await self._ask(_LIST.path))))
@@ -164,7 +164,7 @@ class Chat:
 
 
 def host_url(host: str) -> str:
-    """A URL of `host`, `host:port`, `:port` or a URL without a port, as Ollama itself reads OLLAMA_HOST."""
+    """Returns the URL for `host`, `host:port`, `:port` or a URL without a port, as Ollama reads OLLAMA_HOST."""
     scheme, separator, rest = host.strip().strip("\"'").partition("://")
     if not separator:
         scheme, rest = "http", scheme
@@ -180,7 +180,7 @@ def host_url(host: str) -> str:
 
 
 def _reachable(host: str) -> str:
-    """An address to which a server is bound is not always one to call."""
+    """Returns a host that can be called, for the wildcard addresses that servers bind to."""
     try:
         address = ip_address(host)
     except ValueError:

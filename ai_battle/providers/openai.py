@@ -1,4 +1,4 @@
-"""OpenAI's API for all servers that speak its Chat Completions: a row of `ENDPOINTS` each, or just a base URL."""
+"""The provider for all servers that speak OpenAI's Chat Completions: a row of `ENDPOINTS`, or any base URL."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -18,16 +18,16 @@ from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Access, Settings, find_access, read_settings
 from ._transport import AiohttpTransport, Transport
 
-_REASONS = re.compile(r"(^|/)(o\d|gpt-[5-9])")  # OpenAI's models that refuse `max_tokens`, wherever they are served
-_AZURE_CAUGHT_UP = "2024-09-01"  # with `stream_options` and `max_completion_tokens`
+_REASONS = re.compile(r"(^|/)(o\d|gpt-[5-9])")  # OpenAI's models that reject `max_tokens`, on any server
+_AZURE_CAUGHT_UP = "2024-09-01"  # the first version with `stream_options` and `max_completion_tokens`
 
 TRAITS = ENDPOINTS["openai"].traits
 
 
 def create(model: str, endpoint: str = "openai", *, embeds: bool = False, **options: Any) -> ModelClient:
-    """Returns the client; `options` are those of `Settings`, and an endpoint that has no row needs a `base_url`.
+    """Returns the client; `options` are those of `Settings`. An endpoint without a row needs a `base_url`.
 
-    One that `embeds` answers with a vector (`wire.embeddings`).
+    A client that `embeds` answers with a vector (`wire.embeddings`).
     """
     settings = read_settings(endpoint, options)
     row = _row(endpoint, settings)
@@ -69,7 +69,7 @@ def _quirks(row: Endpoint, access: Access, model: str) -> Mapping[str, Any]:
     match access.provider:
         case "azure" if "" < _azure_version(access.settings) < _AZURE_CAUGHT_UP:
             return {"usage": False}
-        # Most of those that OPENAI_BASE_URL leads to know only the older `max_tokens`.
+        # Most other servers at OPENAI_BASE_URL know only the older `max_tokens`.
         case "openai" if not (_is_openais(access.url) or _REASONS.search(model)):
             return {}
     return row.quirks
@@ -80,7 +80,7 @@ def _is_openais(url: str) -> bool:
 
 
 def _place(endpoint: str, model: str, url: str, settings: Settings) -> _Place:
-    """Azure with an `api_version` has a path for each deployment; its newer API, without one, is like OpenAI's."""
+    """Returns URL and path. Azure with an `api_version` has a path per deployment; its newer API is like OpenAI's."""
     if endpoint != "azure" or settings.client is not None:
         return _Place(url)
     root = url.removesuffix("/openai/v1").removesuffix("/openai")

@@ -1,4 +1,4 @@
-"""A person at the terminal, who is asked as any model is: as an advisor, say."""
+"""The provider for a person at the terminal, who can be asked like a model, for example as an advisor."""
 
 from collections.abc import Awaitable, Callable
 
@@ -12,16 +12,16 @@ from ..core.traits import ProviderTraits
 TRAITS = ProviderTraits(human=True, local=True, free=True)
 NAME = "person"
 Read = Callable[[str], Awaitable[str | None]]
-"""Shows a prompt and returns the line that is typed; None where there is none, nor will be."""
+"""Shows a prompt and returns the typed line, or None if the input has ended."""
 
 
 def create(model: str = "", read: Read | None = None) -> ModelClient:
-    """Returns the client; `model` is the person's name, and `read` is how a terminal reads lines."""
+    """Returns the client; `model` is the person's name, and `read` reads a line from the terminal."""
     return PersonAtTerminal(model or NAME, read)
 
 
 class PersonAtTerminal(ModelClient):
-    """Says what is typed in one line; an empty line is no answer."""
+    """Answers with the line that a person types. Raises `ProviderError` for an empty line."""
 
     def __init__(self, name: str, read: Read | None) -> None:
         self._name = name

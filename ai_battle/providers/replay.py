@@ -1,4 +1,4 @@
-"""Recordings: exchanges with models written to a file, and a client that answers from one without calling any model."""
+"""The provider for recordings: one client records exchanges to a file, the other answers from it without any model."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,9 +26,9 @@ _DETAILS = ("again", "status", "retry_after", "partial", "raw", "request_id")
 
 
 class RecordingClient(ClientWrapper):
-    """Writes each exchange of `client` down; several clients can share a recorder.
+    """Records each exchange of `client`; several clients can share a recorder.
 
-    Of an answer that a listener cut short there is what came: played again, it is cut short again.
+    An answer that a listener cut short is recorded as far as it came; in a replay it is cut short again.
     """
 
     def __init__(self, client: ModelClient, recorder: Recorder, model: str) -> None:
@@ -60,7 +60,7 @@ class RecordingClient(ClientWrapper):
 
 
 class ReplayClient(ModelClient):
-    """Says what was said to the same request, in the same pieces; of `model` only, when it is given."""
+    """Gives the recorded answer to an equal request, in the same pieces, only of `model` if given."""
 
     def __init__(self, recording: RecordedExchanges, model: str = "") -> None:
         self._recording = recording

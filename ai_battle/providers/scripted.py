@@ -1,4 +1,4 @@
-"""A model that says what its script says; everything around it is the real machinery."""
+"""The provider for scripted answers, to try or test everything else without a model."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ from ..core.traits import ProviderTraits
 
 @dataclass(frozen=True, slots=True)
 class ScriptedFault:
-    """A failure that a script can play; the text said before it is its `partial`."""
+    """A failure in a script; the text sent before it becomes the error's `partial`."""
 
     error: type[ProviderError]
     message: str
@@ -77,7 +77,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """An answer to whatever fits a pattern."""
+    """An answer to each message that matches a pattern."""
 
     match: re.Pattern[str]
     line: Line
@@ -88,7 +88,7 @@ _KEYS = (*_CONTENT, "delay")
 
 
 def line(entry: object, where: str) -> Line:
-    """Reads one entry: a text, a tool call, or a mapping; `where` begins the message of a `ConfigError`."""
+    """Reads one entry: a text, a tool call or a mapping. Raises `ConfigError`, whose message begins with `where`."""
     match entry:
         case Line():
             return entry
@@ -103,12 +103,12 @@ def line(entry: object, where: str) -> Line:
 
 
 def rule(entry: object, where: str) -> Rule:
-    """Reads one rule: `match`, and what an entry of the script may have."""
+    """Reads one rule: `match`, and the keys of an entry. Raises `ConfigError`."""
     if not isinstance(entry, Mapping):
         raise ConfigError(f"{where} is {entry!r}; write a mapping such as {{match: 'hello', say: 'Hello!'}}.")
     _check_keys(entry, ("match", *_KEYS), where)
     if not isinstance(pattern := entry.get("match"), str):
-        raise ConfigError(f"{where} has no 'match': the pattern that what was said last must contain.")
+        raise ConfigError(f"{where} has no 'match', the pattern that the last message must contain.")
     try:
         compiled = re.compile(pattern)
     except re.error as error:
@@ -179,11 +179,11 @@ Entry = str | Mapping[str, Any] | ToolCall | Callable[[ModelRequest], Any]
 
 
 class ScriptedClient(ModelClient):
-    """Plays `entries` in order; a rule of `when` that fits what was said last goes before, and uses up no entry.
+    """Plays `entries` in order, unless a rule in `when` matches the last message, which then uses up no entry.
 
     An entry is a text, a mapping `{say, think, call, fail, delay}`, a tool call, or a function from the request to
-    one of these. `requests` are the last thousand that it was asked; `position` is how many entries are used up,
-    and what `start` of its successor should be. `pace` is the seconds between two words.
+    one of these. `requests` holds the last thousand requests. `position` counts the used entries; pass it as `start`
+    to continue the script in another client. `pace` is the seconds between two words.
     """
 
     def __init__(

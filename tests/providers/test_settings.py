@@ -183,10 +183,10 @@ async def test_a_server_that_is_not_running_is_named_with_how_to_start_it(client
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"base_url": "ftp://x"}, "is no address"),
-        ({"base_url": "api.openai.com"}, "is no address"),
-        ({"base_url": "http://[bad"}, "is no address"),
-        ({"base_url": "http://host:99999"}, "is no address"),
+        ({"base_url": "ftp://x"}, "is not a URL"),
+        ({"base_url": "api.openai.com"}, "is not a URL"),
+        ({"base_url": "http://[bad"}, "is not a URL"),
+        ({"base_url": "http://host:99999"}, "is not a URL"),
         ({"transport": "carrier pigeon"}, "there is no transport"),
         ({"base_ulr": "http://x"}, "did you mean 'base_url'"),
     ],
@@ -205,7 +205,7 @@ def test_an_endpoint_without_a_row_needs_only_a_base_url() -> None:
 
 
 def test_gemini_says_that_it_has_no_sdk() -> None:
-    with pytest.raises(ConfigError, match="only the transport 'aiohttp': Google's SDK builds and reads"):
+    with pytest.raises(ConfigError, match="only the transport 'aiohttp', because Google's SDK builds and reads"):
         gemini.create("gemini-2.5-pro", api_key="k", transport="sdk")
 
 

@@ -189,7 +189,7 @@ class Attempts:
             await self._drop(dropped)
 
     async def _object(self) -> None:
-        await self.try_again("again", reason=self.case.reason)
+        await self.try_again("second_attempt", reason=self.case.reason)
 
     async def _attempt(self, request: ModelRequest, client: ModelClient) -> Candidate:
         return await self.judge(*await draft_or_silence(self.turn, client, request))

@@ -65,7 +65,7 @@ class BlindJudge:
         texts = zip("AB", (excerpt(answer, MOST_SHOWN) for answer in answers), strict=True)
         sections = "\n\n".join(f"Answer {label}:\n{data_section('answer', text)}" for label, text in texts)
         question = with_note(
-            request_in_place(HelpCase(request), self.sees), packaged_prompt("compare", answers=sections)
+            request_in_place(HelpCase(request), self.sees), packaged_prompt("comparison", answers=sections)
         )
         options = {"max_tokens": MOST_WRITTEN}
         question = replace(question, tool_choice="none", output_schema=SCHEMA, options=options, wants=WHOLE_ANSWER)

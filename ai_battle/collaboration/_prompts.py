@@ -183,7 +183,7 @@ def request_in_place(case: HelpCase, sees: Sees) -> ModelRequest:
         request = replace(request, messages=request.messages[case.place : end], system="", extra={})
     done = data_section("done", "\n\n".join(_newest(case.attempt.steps, ATTEMPT_TOKENS)))
     if sees != "prompt" and done:
-        request = with_note(request, packaged_prompt("done", steps=done))
+        request = with_note(request, packaged_prompt("finished_steps", steps=done))
     return without_tuning(with_fact(request, case.fact))
 
 

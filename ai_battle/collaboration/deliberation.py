@@ -174,7 +174,7 @@ class DeliberationSession:
     async def _ranking(self, judge: Member, numbers: Sequence[int]) -> Ranking:
         """Returns a judge's ranking, made with an order and letters of its own; empty if it can't be read."""
         order = reading_order(self._seed, str(judge.number), numbers)
-        request = self._request("rank", order, letters=", ".join(LABELS[: len(order)]))
+        request = self._request("ranking", order, letters=", ".join(LABELS[: len(order)]))
         request = replace(request, output_schema=SCHEMA, options={})
         with judge.at_work():
             draft = await self.turn.ask(MutedClient(judge.client), request, "the answers are ranked", "judge")

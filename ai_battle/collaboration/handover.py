@@ -112,7 +112,7 @@ class Handover(Strategy):
 
 
 def _handed_back(shift: HandoverPeriod) -> str:
-    return packaged_prompt("hand_back", reason=shift.reason, steps=str(shift.end - shift.start))
+    return packaged_prompt("handover_end", reason=shift.reason, steps=str(shift.end - shift.start))
 
 
 def _steps_text(steps: Sequence[ToolStep]) -> str:

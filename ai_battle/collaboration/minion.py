@@ -151,7 +151,7 @@ class Minion(Strategy):
         self, session: ReadingSession, gate: asyncio.Semaphore, piece: str, questions: Sequence[str]
     ) -> str | ProviderError:
         listed = "\n".join(f"{number}. {question}" for number, question in enumerate(questions, 1))
-        message = user(packaged_prompt("minion_read", piece=data_section("piece", piece), questions=listed))
+        message = user(packaged_prompt("minion_reading", piece=data_section("piece", piece), questions=listed))
         request = ModelRequest((message,), output_schema=FINDINGS, wants=session.request.wants)
         async with gate:
             try:

@@ -133,7 +133,7 @@ class DiscussionRun:
             await self._emit(PromptGiven(opening(self._plan)))
         moderator = self._plan.moderator
         if moderator and not self._state.spoken[moderator.name]:
-            await self._take(moderator, note="open")
+            await self._take(moderator, note="opening")
 
     async def _close(self) -> tuple[Status, str]:
         state, limit = self._state, self._state.limit
@@ -165,10 +165,10 @@ class DiscussionRun:
         """Takes the closing turns that are still missing: the moderator's and the observers'."""
         moderator = self._plan.moderator
         if moderator and self._state.spoken[moderator.name] < 2:
-            await self._take(moderator, note="close")
+            await self._take(moderator, note="closing")
         for observer in self._plan.observers:
             if not self._state.spoken[observer.name]:
-                await self._take(observer, "observation", "observe")
+                await self._take(observer, "observation", "observation")
 
     async def _ask_again(self) -> None:
         """Gives a turn to participants who never answered, when the run that failed because of them is resumed."""
@@ -176,7 +176,7 @@ class DiscussionRun:
             if participant.name not in self._state.silent:
                 continue
             if participant in self._plan.observers:
-                await self._take(participant, "observation", "observe")
+                await self._take(participant, "observation", "observation")
             else:
                 await self._take(participant)
 

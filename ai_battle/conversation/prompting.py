@@ -50,7 +50,7 @@ def finish_note(plan: Plan, participant: Participant, round_: int) -> str:
     """Returns the request for the finished work in the last round of `produce`; empty otherwise."""
     if plan.goal_mode != "produce" or plan.mode == "no-meta" or not 1 < plan.rounds <= round_:
         return ""
-    return prompt("finish" + _human(plan, participant))
+    return prompt("last_round" + _human(plan, participant))
 
 
 def role_prompt(mode: str, role: str, name: str) -> str:
@@ -69,7 +69,7 @@ def _sections(plan: Plan, participant: Participant) -> Iterable[str]:
     if plan.goal.strip() not in ("", plan.prompt):
         yield _section("Goal", plan.goal.strip())
     if plan.goal_mode == "produce" and _side(plan, participant) in ("human", "assistant"):
-        yield prompt("produce" + _human(plan, participant))
+        yield prompt("product" + _human(plan, participant))
     yield _section("Who you are", participant.persona)
     yield _section("Instructions", participant.instructions)
     if participant.secret:

@@ -42,7 +42,6 @@ _NOT_COPIED = (RunStarted, RunForked, RunResumed, RunFinished, HelpSummed, Concl
 """Events that a swapped run does not copy: how the recorded run began and ended, and what it cost."""
 _WITH_USAGE = (TurnFinished, TurnFailed, SpeakerSelected, Summarised, FileDescribed, DraftDropped, ModelConsulted)
 
-_NOTES = {"wrap_up": "wrap_up", "observation": "observe"}
 _IDLE = {"type": "scripted", "script": ["(as recorded)"]}
 
 
@@ -257,7 +256,7 @@ def _round_start(plan: Plan, state: State) -> int:
 
 def _note(state: State, participant: Participant, kind: Kind) -> str:
     if kind != "turn":
-        return _NOTES[kind]
+        return kind
     if participant.role != "moderator":
         return ""
-    return "close" if state.spoken[participant.name] else "open"
+    return "closing" if state.spoken[participant.name] else "opening"

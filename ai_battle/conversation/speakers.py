@@ -136,7 +136,7 @@ def choice_request(
 ) -> ModelRequest:
     """Builds the question for one of `names`, with a JSON Schema, and short enough for a model of 1B parameters."""
     shown = "\n\n".join(f"{message.speaker}: {_shorten(message.text)}" for message in [*recent][-SHOWN_MESSAGES:])
-    question = prompt("choose", said=f"{_shorten(opening)}\n\n{shown}".strip(), names=", ".join(names))
+    question = prompt("choice", said=f"{_shorten(opening)}\n\n{shown}".strip(), names=", ".join(names))
     schema = {
         "type": "object",
         "properties": {"next": {"type": "string", "enum": list(names)}},
@@ -144,7 +144,7 @@ def choice_request(
         "additionalProperties": False,
     }
     return ModelRequest(
-        (user(question),), prompt("select"), tool_choice="none", output_schema=schema, options=selector.parameters
+        (user(question),), prompt("selector"), tool_choice="none", output_schema=schema, options=selector.parameters
     )
 
 

@@ -107,7 +107,7 @@ class ContextMemory:
         most = min(room, participant.parameters.get("max_tokens") or room)
         message = user(prompt("notes", said=text))
         options = {**participant.parameters, "max_tokens": most}
-        return ModelRequest((message,), prompt("summarise"), tool_choice="none", options=options)
+        return ModelRequest((message,), prompt("summariser"), tool_choice="none", options=options)
 
 
 def with_decisions(notes: str, texts: Iterable[str], longest: int) -> str:

@@ -121,7 +121,7 @@ async def describe_file(
     assert plan.describer
     name, key = file_of(parts[0])["name"], file_key(parts[0])
     asking = replace(plan.describer, name=plan.describer.name or reader.name)
-    message = Message("user", (*parts, Text(prompt("describe", name=name, goal=plan.prompt))))
+    message = Message("user", (*parts, Text(prompt("description", name=name, goal=plan.prompt))))
     options = {**asking.parameters, "max_tokens": LONGEST_DESCRIPTION}
     request = ModelRequest((message,), tool_choice="none", options=options)
     answer, usage = await request_aside(asking, request, emit, wants)

@@ -130,7 +130,7 @@ class _ToolTurn:
             elif self._should_ask_back(requested):
                 # If the model says that it did not mean the calls, this answer is used.
                 self._may_ask_back, self._held_back = False, response
-                self._transient = (assistant(response.text), user(prompt("proposed")))
+                self._transient = (assistant(response.text), user(prompt("unrun_call")))
             else:
                 answer = self._held_back or response
                 # Running tools and then saying nothing is no answer.
@@ -224,8 +224,8 @@ class _ToolTurn:
         is_found = any(not result.is_error for result in self._results)
         return replace(
             self._request,
-            messages=(*self._messages, user(prompt("continue" if is_found else "nothing"))),
-            system=join_texts(self._request.system, prompt("summarise") if is_found else ""),
+            messages=(*self._messages, user(prompt("conclusion" if is_found else "no_results"))),
+            system=join_texts(self._request.system, prompt("result_summary") if is_found else ""),
             tools=(),
             tool_choice="auto",
         )

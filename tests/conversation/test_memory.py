@@ -66,7 +66,7 @@ class Speaker(ModelClient):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         usage = Usage(estimate_request(request), 20, cost_usd=0.0)
-        if request.system != prompt("summarise"):
+        if request.system != prompt("summariser"):
             self.requests.append(request)
             return ModelResponse(assistant(next(self.lines)), usage=usage, model="speaker")
         self.summaries.append(request)
@@ -215,7 +215,8 @@ async def test_ten_thousand_turns_stay_flat_in_memory(tmp_path: Path) -> None:
 
     class Chatter(ModelClient):
         async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-            said = "Notes." if request.system == prompt("summarise") else f"{FILLER}DECISION: keep {id(request) % 977}."
+            is_summary = request.system == prompt("summariser")
+            said = "Notes." if is_summary else f"{FILLER}DECISION: keep {id(request) % 977}."
             return ModelResponse(assistant(said), usage=Usage(1, 1, cost_usd=0.0), model="chatter")
 
     sizes: list[int] = []

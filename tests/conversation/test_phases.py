@@ -39,7 +39,7 @@ class Talker(ModelClient):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         asked = "\n".join((request.system, *(message.text for message in request.messages)))
         self.requests.append(asked)
-        if request.system == prompt("summarise"):
+        if request.system == prompt("summariser"):
             return ModelResponse(assistant(" ".join(re.findall(r"<\w+ \d+>", asked))), model="talker")
         return ModelResponse(assistant(f"<{self.name} {next(self._numbers)}>{self._filler}"), model="talker")
 

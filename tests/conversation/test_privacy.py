@@ -39,7 +39,7 @@ class Gossip(ModelClient):
         asked = "\n".join((request.system, *(message.text for message in request.messages)))
         self.requests.append(asked)
         said = f"DECISION: <{self._name} {next(self._numbers)}> holds.{FILLER}"
-        if request.system == prompt("summarise"):
+        if request.system == prompt("summariser"):
             said = " ".join(re.findall(r"<\w+ \d+>", asked))
         await emit(ModelReplied("gossip", USAGE, 0.0))
         return ModelResponse(assistant(said), usage=USAGE, model="gossip")

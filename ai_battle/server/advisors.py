@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from importlib import import_module
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
@@ -20,6 +19,7 @@ from ..wire.advice import (
     without_entries,
 )
 from ..wire.bodies import PatternSearch
+from . import late
 from .apis import MESSAGES
 from .errors import Denied, NoRoute
 from .routes import Route, Routes
@@ -106,8 +106,7 @@ class AdvisorPolicy:
 
 def _with_advisors(call: ServedRequest, body: RawBody, advisors: Sequence[ClientAdvisor]) -> ServedRequest:
     route, is_forced = call.route, forces_question(body.fields.get("tool_choice"))
-    consulting = import_module("ai_battle.server.consulting")  # with all that strategies need: most requests need none
-    client = consulting.ConsultingClient(
+    client = late.consulting.ConsultingClient(
         route.make(), advisors, call.api.name, is_direct=route.is_direct, is_forced=is_forced
     )
     request = without_entries(call.asked.request)

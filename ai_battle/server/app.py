@@ -1,12 +1,11 @@
 """The server as an aiohttp application: its routes and how it handles a request."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from importlib import import_module
 from math import ceil
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from aiohttp import web
 
@@ -16,10 +15,10 @@ from ..core.exchange import RawBody
 from ..core.ledger import charge_to
 from ..core.telemetry import request_span
 from ..core.tokens import estimate_request
-from ..evidence.store import EvidenceStore
 from ..providers._breaker import upstream_at
 from ..wire.blocks import Failure
 from ..wire.bodies import decode_body_and_head
+from . import late
 from .admission import read_body
 from .apis import CHAT, MESSAGES, RESPONSES, Api, model_in
 from .errors import ClientDisconnected, Crashed, Denied, client_failure, retry_headers
@@ -237,17 +236,14 @@ def _metrics(state: ServerState) -> Handler:
     return handle
 
 
-def _read_evidence(store: EvidenceStore) -> Sequence[Any]:
-    evidence: Sequence[Any] = import_module("ai_battle.reporting.pair_evidence").read_evidence(store)
-    return evidence
-
-
 def _pairs(state: ServerState) -> Handler:
     async def handle(http: web.Request) -> web.StreamResponse:
         """Returns what the shadows have found, as text or, if the client accepts it, as JSON."""
         if not _has_key(state, http):
-            return web.json_response({"error": {"message": "What pairs have shown needs a key."}}, status=401)
-        found = await asyncio.to_thread(_read_evidence, state.evidence) if state.evidence else []
+            return web.json_response({"error": {"message": "The evidence on pairs needs a key."}}, status=401)
+        store = state.evidence
+        # A lambda, so that the import at the first use does not block the event loop either.
+        found = await asyncio.to_thread(lambda: late.pair_evidence.read_evidence(store)) if store else []
         if JSON in http.headers.get("accept", ""):
             return web.json_response([each.to_json() for each in found])
         text = "\n\n".join("\n".join(each.lines) for each in found) or "No pair here has a shadow."

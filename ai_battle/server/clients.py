@@ -6,9 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib import import_module
 from time import monotonic
-from types import ModuleType
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -19,6 +17,7 @@ from ..core.events import Emit, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.messages import Message, Part, ToolCall, assistant
 from ..providers._capabilities import RefusalMemory
+from . import late
 from .stored import MemoryStore, ResponseStore
 
 TOOLS = "tools"
@@ -45,7 +44,7 @@ class ToolFallback(ClientWrapper):
         try:
             return await self.client.complete(request, emit)
         except ProviderError as error:
-            if not request.tools or self._native or not _formats().refuses_tools(error):
+            if not request.tools or self._native or not late.tool_formats.refuses_tools(error):
                 raise
             if request.tool_choice == "auto" or "tool_choice" not in str(error):  # else it may refuse just the choice
                 self._memory.remember(*self._known_as, TOOLS)
@@ -57,12 +56,7 @@ class ToolFallback(ClientWrapper):
 
     @cached_property
     def _in_words(self) -> ModelClient:
-        client: ModelClient = _formats().AutoTools(self.client, "text")
-        return client
-
-
-def _formats() -> ModuleType:
-    return import_module("ai_battle.tools.formats.auto")
+        return late.tool_formats.AutoTools(self.client, "text")
 
 
 @dataclass(slots=True)
@@ -208,13 +202,9 @@ class PlanCachingClient(ClientWrapper):
             await emit(TextDelta(plan.text))
             return replace(plan, usage=NOTHING_USED)
         plan = await self.client.complete(request, emit)
-        if plan.stop == "end" and _boost_replies().is_plan(plan.text):
+        if plan.stop == "end" and late.boost_reply.is_plan(plan.text):
             await self.plans.keep(key, plan)
         return plan
-
-
-def _boost_replies() -> ModuleType:
-    return import_module("ai_battle.collaboration._boost_reply")
 
 
 def plan_key(model: str, request: ModelRequest) -> bytes:

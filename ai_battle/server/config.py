@@ -26,11 +26,10 @@ from ..providers._endpoints import provider_traits
 from .admission import MEGABYTE
 from .building import RouteBuilder, RouteError, named_code
 from .clients import PlanStore
+from .count_stores import NAME, RedisCounts, SqliteCounts
 from .keys import KeyBudgets, Keys, is_loopback
 from .logs import RequestLog, Write, log_level
-from .redis_counts import RedisCounts
 from .shared import CountStore, SharedCounts
-from .sqlite_counts import NAME, SqliteCounts
 from .state import Deployment, ServerState
 from .stored import MemoryStore, ResponseStore
 from .stored_together import RedisStore, SqliteStore
@@ -88,7 +87,7 @@ class ServerConfig:
 
     @property
     def counts_together(self) -> bool:
-        """Whether any key has a limit over all workers."""
+        """True if any key has a limit over all workers."""
         keys = self.server.keys
         return self.has_budgets or any(key.concurrent or key.per_minute for key in keys)
 
@@ -139,7 +138,7 @@ class ServerConfig:
         except StoreError as error:
             if self.has_budgets or self.server.when_away.requests == "closed":
                 raise
-            state.log.log_warning(f"{error} Requests of keys are counted by each worker for itself.")
+            state.log.log_warning(f"{error} Each worker counts requests of keys for itself.")
         else:
             state.budgets, state.admission.counts = KeyBudgets(counts), counts
 
@@ -290,6 +289,7 @@ def _boost(environment: Mapping[str, str]) -> tuple[BoostSettings | None, str]:
 def _deployment(
     document: LoadedServer, server: Server, boost: BoostSettings | None, evidence: Path | str
 ) -> Deployment:
+    # The server never retries: that is up to the client, which gets the upstream's `Retry-After`.
     context = BuildContext.beside(document, RetryPolicy(0, server.request_timeout, waits=False))
     context = replace(context, redactor=context.redactor.verbatim, evidence=evidence)
     plans = PlanStore(server.plans.size, server.plans.seconds)

@@ -68,6 +68,7 @@ class Keys:
         presented = [each for each in (headers.get("x-api-key", ""), _bearer(headers)) if each]
         if not presented:
             raise Denied(401, NO_KEY)
+        # As bytes: `compare_digest` rejects text that is not ASCII, and a header may hold any bytes.
         spelled = [each.encode("utf-8", "surrogateescape") for each in presented]
         found = [holder for each in spelled for key, holder in self.holders.items() if compare_digest(key, each)]
         if not found:

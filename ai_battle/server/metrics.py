@@ -91,7 +91,7 @@ class RequestStats:
 
     @property
     def has_help(self) -> bool:
-        """Whether a helper contributed; one that is being asked counts until it fails."""
+        """True if a helper contributed; one that is being asked counts until it fails."""
         return self._has_helped or self._helps
 
     def mark_first_token(self) -> None:

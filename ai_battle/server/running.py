@@ -32,7 +32,7 @@ KEEP_ALIVE = 75.0
 LINGER = 1.0
 """Seconds for which the rest of a refused body is read, so that its client gets to see the error."""
 MANY, OFTEN, SELDOM = 2_000, 5, 2
-ENDING = "Ending: no new requests; answers that run are finished, unless you say it again."
+ENDING = "Ending: no new requests; running answers are finished. A second signal ends at once."
 END = ("SIGINT", "SIGTERM")
 AGAIN = ("SIGHUP",)  # missing on Windows
 FULL = (
@@ -69,7 +69,7 @@ async def listening(
             await state.tell_limits()
             yield state, f"http://{f'[{host}]' if ':' in host else host}:{port}"
     finally:
-        await runner.cleanup()
+        await runner.cleanup()  # first, as it waits for running answers, which still use the state
         await state.aclose()
 
 
@@ -100,7 +100,7 @@ async def _listen(limiter: "ConnectionLimiter", server: Server, worker: Worker |
         return [await loop.create_server(limiter, server.host, server.port, backlog=BACKLOG)]
     except OSError as error:
         where = f"{server.host}:{server.port}"
-        raise ConfigError(f"Nobody can listen on {where}: {error.strerror}; choose another with --port.") from error
+        raise ConfigError(f"Can't listen on {where}: {error.strerror}; choose another with --port.") from error
 
 
 async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Write) -> None:
@@ -114,12 +114,12 @@ async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Wri
         set_up_telemetry(source.environment, state.log.log_warning)
         for line in startup_lines(config, address):
             say(line)
-        reload = partial(_take_up, source, partial(_exchange, state), say, say)
+        reload = partial(_reload_config, source, partial(_exchange, state), say, say)
         watching = asyncio.create_task(_watch(config.seen, signals.again, reload))
         await _warn_of_unreachable(config, say)
         await asyncio.to_thread(warm_up, config.deployment.models)
         await signals.over.wait()
-        signals.forget()
+        signals.forget()  # before running answers are awaited: the next signal ends the process at once
         say(ENDING)
         watching.cancel()
 
@@ -133,7 +133,7 @@ async def serve_as_worker(source: ConfigSource, config: ServerConfig, say: Say, 
         set_up_telemetry(source.environment, state.log.log_warning)
         await asyncio.to_thread(warm_up, config.deployment.models)
         worker.restore(state.metrics)
-        reload = partial(_take_up, source, partial(_exchange, state), say, len)
+        reload = partial(_reload_config, source, partial(_exchange, state), say, len)
         tasks = [
             asyncio.create_task(worker.keep_telling(state.metrics, state.gauges)),
             asyncio.create_task(_watch({}, signals.again, reload)),
@@ -153,7 +153,7 @@ async def serve_with_workers(source: ConfigSource, config: ServerConfig, say: Sa
         async with supervisor.running():
             for line in startup_lines(config, places[0].address):
                 say(line)
-            reload = partial(_take_up, source, lambda _: supervisor.reload(), say, say)
+            reload = partial(_reload_config, source, lambda _: supervisor.reload(), say, say)
             watching = asyncio.create_task(_watch(config.seen, signals.again, reload))
             await _warn_of_unreachable(config, say)
             await signals.over.wait()
@@ -204,8 +204,8 @@ def _shadow_terms(config: ServerConfig) -> Iterator[str]:
     for name, route in config.server.routes.items():
         if shadow := route.shadow:
             yield (
-                f"Of the requests to {name} {shadow.share * 100:g} % are answered by both models. {shadow.judge.type} "
-                f"compares, for at most ${shadow.budget.cost_usd:g} a day; ai-battle pair report tells what is found."
+                f"Both models answer {shadow.share * 100:g} % of the requests to {name}. {shadow.judge.type} compares "
+                f"them, for at most ${shadow.budget.cost_usd:g} a day; ai-battle pair report shows the result."
             )
 
 
@@ -231,7 +231,7 @@ async def _watch(seen: Stamps, again: asyncio.Event, reload: Callable[[], Awaita
             seen = seen and (read or now)
 
 
-async def _take_up(
+async def _reload_config(
     source: ConfigSource, change: Callable[[ServerConfig], Awaitable[None]], say: Say, say_done: Callable[[str], object]
 ) -> Stamps:
     """Reloads the configuration and returns its stamps. On an error, reports it and keeps the old one."""
@@ -239,9 +239,9 @@ async def _take_up(
         config = source.load()
         await change(config)
     except ConfigError as error:
-        say(f"The change is not taken up: {error}")
+        say(f"The change was not loaded: {error}")
         return {}
-    say_done(f"Taken up: {', '.join(route.name for route in config.deployment.routes)}")
+    say_done(f"Reloaded: {', '.join(route.name for route in config.deployment.routes)}")
     return config.seen
 
 

@@ -33,13 +33,13 @@ MORE = 4
 """A worker claims a fourth more than it holds, if available, so that its next requests need not ask."""
 REST = 1.0
 """Seconds for which a store that failed is not asked again."""
-AWAY = "what keys use can't be counted at present."
+AWAY = "usage of keys can't be counted at present."
 
 T = TypeVar("T")
 
 
 class Amounts(NamedTuple):
-    """What one worker has used and holds of something; `number` orders its publications."""
+    """The amounts that one worker has used and holds of something; `number` orders its publications."""
 
     used: float
     held: float
@@ -153,7 +153,7 @@ class SharedCounts:
             )
             await self.store.end(self.worker, self._own)
         except StoreError as error:
-            self.warn(f"What keys have used at last could not be told to the others: {error}")
+            self.warn(f"The last usage of keys could not be shared with the other workers: {error}")
 
     async def _claim(
         self, name: str, own: Amounts, limit: float, *, ahead: float = 0.0, ask: bool = False
@@ -164,7 +164,7 @@ class SharedCounts:
             return None
         # The lock orders claims and publications: a late publication must not lower what was granted meanwhile.
         async with self._writing:
-            if not ask and self._has_grant(name, limit):
+            if not ask and self._has_grant(name, limit):  # granted to another request while this one waited
                 return None
             own = self._own[name]
             answer = await self._ask_for(name, own, limit, ahead)
@@ -232,12 +232,12 @@ class SharedCounts:
         except StoreError as error:
             self._rests_until = monotonic() + REST
             if not self._fault:
-                self.warn(f"What keys use can't be counted with the other workers: {error}")
+                self.warn(f"Usage of keys can't be counted with the other workers: {error}")
             self._fault = str(error)
             raise
         if self._fault:
             self._fault = ""
-            self.warn("What keys use is counted with the other workers again.")
+            self.warn("Usage of keys is counted with the other workers again.")
         return answer
 
 

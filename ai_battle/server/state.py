@@ -123,7 +123,7 @@ class ServerState:
 
     async def _post(self, webhook: str, event: Mapping[str, str]) -> None:
         if fault := await post_event(webhook, event):
-            self.log.log_warning(f"The webhook of {event['route']} was not told of the alarm: {fault}.")
+            self.log.log_warning(f"The webhook of {event['route']} did not accept the alarm: {fault}.")
 
     def metrics_text(self) -> str:
         """Returns the metrics of all workers in Prometheus' text format."""

@@ -92,7 +92,7 @@ class MemoryStore:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What one request of a `key` refers to, and where its answer is stored."""
+    """The earlier items that one request of a `key` refers to, and the store for its answer."""
 
     store: ResponseStore
     key: str

@@ -205,7 +205,7 @@ def take_places(number: int, host: str, port: int) -> Iterator[list[WorkerPlace]
             places = [_place(opened, each, host, port, Path(folder)) for each in range(1, number + 1)]
         except OSError as error:
             reason = f"{error.strerror}; choose another with --port."
-            raise ConfigError(f"Nobody can listen on {host}:{port}: {reason}") from error
+            raise ConfigError(f"Can't listen on {host}:{port}: {reason}") from error
         yield places
 
 
@@ -232,7 +232,7 @@ def _bind(host: str, port: int, option: int) -> list[socket.socket]:
         listener = socket.socket(family, socket.SOCK_STREAM)
         bound.append(listener)
         listener.setsockopt(socket.SOL_SOCKET, option, 1)
-        if family == socket.AF_INET6:
+        if family == socket.AF_INET6:  # else `::` would take the IPv4 port as well, which has its own socket
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         listener.bind((address[0], port or bound[0].getsockname()[1], *address[2:]))
     return bound

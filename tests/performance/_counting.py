@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 
 from ai_battle.core.exchange import Usage
-from ai_battle.server.redis_counts import RedisCounts
+from ai_battle.server.count_stores import RedisCounts
 from ai_battle.server.shared import Amounts
 from ai_battle.testing import FakeProviders, reply
 

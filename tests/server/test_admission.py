@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.server.sqlite_counts import SqliteCounts
+from ai_battle.server.count_stores import SqliteCounts
 from ai_battle.testing import FakeProviders, fault, reply
 
 from .protocol.speaking import speaking
@@ -286,7 +286,7 @@ async def test_without_a_place_to_count_requests_a_worker_counts_its_own(fakes: 
         statuses = [(await ask(address, "a", "Hello?"))[0] for _ in range(2)]
 
     assert statuses == [200, 429]
-    assert b"Requests of keys are counted by each worker for itself." in log[0]
+    assert b"Each worker counts requests of keys for itself." in log[0]
     with pytest.raises(ConfigError, match=r"can't be (opened|used)"):
         async with serving(fakes, write_keys(tmp_path, nowhere, "budget_usd: 1")):
             pass

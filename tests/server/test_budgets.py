@@ -16,7 +16,7 @@ import pytest
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
 from ai_battle.server.config import ConfigSource
-from ai_battle.server.sqlite_counts import NAME
+from ai_battle.server.count_stores import NAME
 from ai_battle.testing import FakeProviders, Reply, reply
 from tests.redis import redis_server
 
@@ -77,13 +77,13 @@ async def test_budgets_are_closed_while_what_is_spent_can_not_be_counted(fakes: 
         opened, _ = await ask_server(address, "/v1/messages", short, TEAM)
 
     assert [status for status, _ in closed] == [503, 503]
-    words = "The budget of team is closed: what keys use can't be counted at present."
+    words = "The budget of team is closed: usage of keys can't be counted at present."
     assert closed[0][1]["error"]["message"] == words
     assert (other, opened) == (200, 200)
     told = [line["reason"] for line in map(json.loads, log) if "reason" in line and "counted with" in line["reason"]]
     assert len(told) == 2
     assert "Another process has been writing for long" in told[0]
-    assert told[1] == "What keys use is counted with the other workers again."
+    assert told[1] == "Usage of keys is counted with the other workers again."
     assert spending(file)["team"] == pytest.approx(2 * 20e-6)
 
 

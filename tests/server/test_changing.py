@@ -85,11 +85,11 @@ async def test_a_change_of_the_file_and_the_end_lose_no_answer(fakes: FakeProvid
     fakes.openai.says(SLOW, "Yes.", "Yes.", SLOW)
     async with start_server(fakes, file) as server:
         before = await stream(server.address, lambda: write(file, "one: openai/large, two: openai/little"))
-        await server.hears("Taken up: one, two")
+        await server.hears("Reloaded: one, two")
         status, _ = await ask_server(server.address, "/v1/messages", {**HELLO, "model": "two"})
         write(file, "one: [wrong")
         server.process.send_signal(signal.SIGHUP)
-        await server.hears("The change is not taken up")
+        await server.hears("The change was not loaded")
         kept, _ = await ask_server(server.address, "/v1/messages", {**HELLO, "model": "two"})
         after = await stream(server.address, lambda: server.process.send_signal(signal.SIGTERM))
         with pytest.raises(aiohttp.ClientConnectionError):
@@ -109,7 +109,7 @@ async def test_a_key_that_is_taken_out_of_the_file_opens_nothing_any_more(fakes:
         first, _ = await ask_server(server.address, "/v1/messages", HELLO, {"x-api-key": "old-key"})
         file.write_text(text.format(key="new-key"))
         server.process.send_signal(signal.SIGHUP)
-        await server.hears("Taken up")
+        await server.hears("Reloaded")
         statuses = [(await ask_server(server.address, "/v1/messages", HELLO, {"x-api-key": key}))[0]
                     for key in ("old-key", "new-key")]  # fmt: skip
 
@@ -179,10 +179,10 @@ async def test_a_calibration_that_is_written_anew_decides_from_then_on(fakes: Fa
     async with start_server(fakes, file) as server:
         alone = await served_text(server.address)
         calibration.write_text('{"cut": -1000000000.0}')
-        await server.hears("Taken up: one")
+        await server.hears("Reloaded: one")
         helped = await served_text(server.address)
         calibration.write_text('{"cut": "high"}')
-        problem = await server.hears("The change is not taken up")
+        problem = await server.hears("The change was not loaded")
         kept = await served_text(server.address)
 
     assert [alone, helped, kept] == ["The sea is salty.", "From the large one.", "From the large one."]

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from ai_battle.core.errors import ConfigError, StoreError
-from ai_battle.server.redis_counts import RedisCounts
+from ai_battle.server.count_stores import NAME, RedisCounts, SqliteCounts
 from ai_battle.server.shared import FORGET, LAPSE, Amounts, CountStore
-from ai_battle.server.sqlite_counts import NAME, SqliteCounts
 from tests.redis import RedisProcess, redis_server
 
 Open = Callable[[], CountStore]

@@ -381,7 +381,7 @@ async def test_a_webhook_that_nobody_answers_is_told_in_the_log_without_its_addr
         for number in range(1, 8):
             await answer_text(address)
             await settled_outcomes(address, number)
-        await until(lambda: any(b"was not told of the alarm" in line for line in lines))
+        await until(lambda: any(b"did not accept the alarm" in line for line in lines))
     assert not any(b"secret" in line for line in lines)
 
 

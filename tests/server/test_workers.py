@@ -208,18 +208,18 @@ async def test_workers_take_up_a_change_while_streams_run(fakes: FakeProviders, 
         await until(lambda: fakes.openai.open_requests == number)
         (tmp_path / "server.yaml").write_text(file.replace("large: openai", "other: openai"))
         server.process.send_signal(signal.SIGHUP)
-        await until(lambda: server.has_said("Taken up: other"))
+        await until(lambda: server.has_said("Reloaded: other"))
 
         async def has_new_route() -> bool:
             return (await ask_server(server.address, "/v1/messages", {**HELLO, "model": "other"}, TEAM))[0] == 200
 
         await until_all(has_new_route)
         (tmp_path / "server.yaml").write_text("server: {routes: 1}")
-        await until(lambda: server.has_said("The change is not taken up"))
+        await until(lambda: server.has_said("The change was not loaded"))
         told = await asyncio.gather(*streams)
 
     assert all(status == 200 and "ten." in text and "message_stop" in text for status, text in told)
-    assert sum("The change is not taken up" in line for line in server.said) == 1
+    assert sum("The change was not loaded" in line for line in server.said) == 1
 
 
 @pytest.mark.parametrize("each", [False, True], ids=["parent", "each process"])
@@ -286,7 +286,7 @@ async def test_a_port_that_is_taken_is_told_once(fakes: FakeProviders, tmp_path:
 
     assert code != 0
     (line,) = server.said
-    assert line == f"error: Nobody can listen on 127.0.0.1:{port}: Address already in use; choose another with --port."
+    assert line == f"error: Can't listen on 127.0.0.1:{port}: Address already in use; choose another with --port."
 
 
 MANY = """

@@ -111,7 +111,7 @@ async def test_by_http_nobody_is_served_without_the_token_nor_pages_of_other_hos
         )
         _, err = await second.communicate()
 
-    assert (second.returncode, f"Port {port} can't be had" in err.decode()) == (1, True)
+    assert (second.returncode, f"Port {port} can't be used" in err.decode()) == (1, True)
     assert statuses == {name: status for name, (_, status) in HEADERS.items()}
 
 

@@ -35,11 +35,12 @@ from ai_battle.core.exchange import WHOLE_ANSWER
 from ai_battle.core.files import lock_directory
 from ai_battle.core.object_store import shown_path
 from ai_battle.core.telemetry import set_up_telemetry
+from ai_battle.reporting.figures import dollars
 
 from . import DONE, FAILED, INTERRUPTED
 from .bench_output import ProgressDisplay, forecast_line, show, show_comparison
 from .options import FOLDER, UNCLAIMED, address, allow_unsandboxed, as_json, executor, quiet, trust
-from .output import dollars, print_json
+from .output import print_json
 from .trust import require_trust_in
 
 

@@ -17,9 +17,9 @@ from ai_battle.core.object_store import shown_path
 from ai_battle.core.texts import about
 from ai_battle.reporting.benchmark_report import REPORT, write_benchmark_reports
 from ai_battle.reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks
-from ai_battle.reporting.figures import NONE, PER, percent, seconds
+from ai_battle.reporting.figures import NONE, PER, clock, dollars, percent, seconds
 
-from .output import dollars, duration, print_json
+from .output import print_json
 from .tables import show_columns
 
 OFTEN, SELDOM = 0.2, 10.0
@@ -91,9 +91,9 @@ def progress_line(progress: BenchmarkProgress, limit: float | None) -> str:
     parts = [f"{progress.finished}/{progress.total} samples ({share} %)"]
     if progress.failed:
         parts.append(f"{progress.failed} failed")
-    parts.append(duration(progress.seconds))
+    parts.append(clock(progress.seconds))
     if progress.left is not None and progress.finished < progress.total:
-        parts.append(f"{duration(progress.left)} left")
+        parts.append(f"{clock(progress.left)} left")
     of = f" of {dollars(limit)}" if limit is not None else ""
     parts.append(f"{dollars(progress.spent)}{of} spent")
     if progress.to_come:

@@ -10,11 +10,12 @@ from ai_battle.core.events import Event
 from ai_battle.core.exchange import NOTHING_USED
 from ai_battle.core.helping import AnswersMerged, AnswersRanked
 from ai_battle.core.texts import one_line, printable
+from ai_battle.reporting.figures import dollars
 
 from .arguments import MODEL
 from .ask import TITLE, AnsweredQuestion, request_answer, show_answer, with_input
 from .options import USD, as_json, attached, quiet, require_files, verbose
-from .output import dollars, print_json
+from .output import print_json
 from .tables import show_rows
 
 HEADS = ("rank", "answer", "member", "points", "first for", "cost", "seconds")

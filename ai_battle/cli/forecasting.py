@@ -9,10 +9,10 @@ from ai_battle.config.loading import LoadedDiscussion
 from ai_battle.conversation.forecast import Expected, ExpectedHelp, forecast
 from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.texts import printable
-from ai_battle.reporting.figures import count_of
+from ai_battle.reporting.figures import cost, count_of
 from ai_battle.wire.genai import usage_to_json
 
-from .output import bill, dollars, print_json
+from .output import bill, print_json
 from .planned import MODE, PlannedRun, runs_by_variant
 from .tools import tool_descriptions
 
@@ -72,15 +72,14 @@ def _show_files(one: Expected) -> None:
     for file in one.files:
         click.echo(f"  file: {printable(file.name)}, {printable(file.about)}: about {count_of(file.tokens, 'token')}")
     if one.files:
-        read, cost = count_of(one.file_usage.input_tokens, "token"), dollars(one.file_usage.cost_usd)
-        click.echo(f"  files: about {read} in {count_of(one.turns, 'turn')}, {cost} if nothing is cached")
+        read, price = count_of(one.file_usage.input_tokens, "token"), cost(one.file_usage.cost_usd)
+        click.echo(f"  files: about {read} in {count_of(one.turns, 'turn')}, {price} if nothing is cached")
 
 
 def _help_line(one: ExpectedHelp) -> str:
     """Describes a model that helps a participant, and says if its cost is not in the sum."""
     if one.calls is None:
-        cost = f"{bill(one.each)} each time"
-        return f"{one.role} {printable(one.model)}, {one.when}: {cost}, not in the sum"
+        return f"{one.role} {printable(one.model)}, {one.when}: {bill(one.each)} each time, not in the sum"
     calls = "1 call" if one.calls == 1 else f"{one.calls:.4g} calls"
     return f"{one.role} {printable(one.model)}, {one.when}: {calls}, {bill(one.usage)}"
 

@@ -15,13 +15,13 @@ from ai_battle.core.ledger import SpendingLimits
 from ai_battle.executors import LOCAL
 from ai_battle.reporting.comparison import RECORDED, ComparedRun
 
-from .approval import with_approval
 from .arguments import run_dir
 from .live import ViewOptions
 from .options import FOLDER, USD, changes, for_several, for_tools, quiet, shortcuts, split_swap, turns
 from .planned import PlannedRun, plan_run, runs_at_once
 from .running import Display
 from .series import Series
+from .terminal import with_approval
 from .trust import require_trust
 
 CHANGED, UNCHANGED = "changed", "as it was"

@@ -37,12 +37,12 @@ from ai_battle.core.messages import Message, Text
 from ai_battle.core.texts import one_line, printable
 from ai_battle.core.tokens import estimate_text
 from ai_battle.providers.person import NAME as PERSON
+from ai_battle.reporting.figures import clock, cost
 from ai_battle.reporting.sentences import STOPS, audience_text
 
-from .markdown import MarkdownStream
-from .output import dollars, duration, tokens
+from .output import tokens
 from .remarks import NOTICES, Remarks, is_wanted, text_said
-from .screen import Screen
+from .screen import MarkdownStream, Screen
 
 COLOURS = (31, 133, 28, 130, 63, 162)
 REMARK = 130
@@ -300,7 +300,7 @@ class LiveView:
             return
         turn = f"turn {self._turn} of {self._options.turns}" if self._options.turns else f"turn {self._turn}"
         used, taken = self._usage, time.monotonic() - self._started
-        figures = f"{tokens(used)} · {dollars(used.cost_usd)} · {duration(taken)}"
+        figures = f"{tokens(used)} · {cost(used.cost_usd)} · {clock(taken)}"
         rest = (self._doing, figures) if asking or self._is_typed else (figures, self._doing_now)
         self._screen.status(f" {turn} · {' · '.join(rest)}")
 

@@ -1,4 +1,4 @@
-"""Prints JSON, money and time for people and programs, without control characters and secrets."""
+"""Prints JSON and usage for people and programs, without control characters and secrets."""
 
 import json
 import os
@@ -13,6 +13,7 @@ from ai_battle.core.exchange import Usage
 from ai_battle.core.files import write_whole
 from ai_battle.core.redaction import Redactor
 from ai_battle.core.texts import about, printable
+from ai_battle.reporting.figures import compact, cost
 
 
 def _redactor() -> Redactor:
@@ -45,31 +46,12 @@ def write_file(path: Path, pieces: Iterable[str], option: str) -> None:
         raise ConfigError(f"{path} can't be written: {error.strerror}; name another place with {option}.") from error
 
 
-def dollars(cost: float | None) -> str:
-    """Formats dollars as `$0.0123`. An unknown cost is never shown as zero."""
-    if cost is None:
-        return "cost unknown"
-    if 0 < cost < 0.0001:
-        return "under $0.0001"
-    return f"${cost:.2f}" if cost >= 1 or cost == 0 else f"${cost:.4f}"
-
-
-def count(number: int) -> str:
-    return f"{number / 1000:.1f}k" if number >= 10_000 else str(number)
-
-
 def tokens(usage: Usage) -> str:
     """Formats numbers of tokens, with a mark if any of them are estimated."""
     mark = about(estimated=usage.estimated)
-    return f"{mark}{count(usage.input_tokens)} in, {count(usage.output_tokens)} out"
+    return f"{mark}{compact(usage.input_tokens)} in, {compact(usage.output_tokens)} out"
 
 
 def bill(usage: Usage) -> str:
     """Formats usage as tokens and dollars."""
-    return f"{tokens(usage)}, {dollars(usage.cost_usd)}"
-
-
-def duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{tokens(usage)}, {cost(usage.cost_usd)}"

@@ -28,7 +28,7 @@ from ai_battle.core.object_store import WorkingCopy, shown_path
 from ai_battle.core.plugins import near
 from ai_battle.executors import EXECUTORS, ExecutorTraits
 
-from .approval import TerminalPrompt
+from .terminal import TerminalPrompt
 
 MODE, DISCUSSION = "mode", "discussion"
 """Kinds of variants: named by options, or the files of a folder."""

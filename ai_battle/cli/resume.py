@@ -13,11 +13,11 @@ from ai_battle.conversation.run_config import of_run
 from ai_battle.core.texts import printable
 from ai_battle.reporting.account import account
 
-from .approval import with_approval
 from .arguments import run_dir_to_write
 from .live import ViewOptions
 from .options import for_tools, quiet
 from .running import Display, run
+from .terminal import with_approval
 from .trust import require_trust
 
 SHOWN, LONGEST = 3, 1_500

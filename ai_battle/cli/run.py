@@ -13,7 +13,6 @@ from ai_battle.conversation.setup import load_checked
 from ai_battle.core.ledger import SpendingLimits
 from ai_battle.executors import LOCAL
 
-from .approval import with_approval
 from .arguments import config
 from .live import ViewOptions
 from .options import (
@@ -30,6 +29,7 @@ from .options import (
     verbose,
 )
 from .running import Display, run
+from .terminal import with_approval
 from .trust import require_trust
 
 MOST_RUNS = 1000

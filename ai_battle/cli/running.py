@@ -16,23 +16,24 @@ import click
 from ai_battle.conversation.manager import RunResult
 from ai_battle.conversation.reading import messages
 from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
-from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
+from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, Usage, Wants
 from ai_battle.core.files import is_locked
 from ai_battle.core.helping import HelpSummed
 from ai_battle.core.object_store import shown_path
 from ai_battle.core.telemetry import set_up_telemetry
 from ai_battle.core.texts import one_line, printable
 from ai_battle.executors import Executor
+from ai_battle.reporting.account import ParticipantStats, account
 from ai_battle.reporting.exports import write_reports
-from ai_battle.reporting.figures import count_of
+from ai_battle.reporting.figures import compact, count_of, dollars
 from ai_battle.reporting.sentences import help_document, sentence, verdict_words
 from ai_battle.wire.genai import message_to_json, usage_to_json
 
 from . import DONE, FAILED, INTERRUPTED
-from .approval import TerminalPrompt
 from .live import LiveView, PlainLines, ViewOptions, view
 from .output import bill, print_json, without_secrets
-from .summary import show_participants
+from .tables import show_rows
+from .terminal import TerminalPrompt
 
 ENDINGS = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}
 
@@ -264,3 +265,40 @@ def document(result: RunResult) -> dict[str, Any]:
         **({"judgement": result.verdict.to_json()} if result.verdict else {}),
         "messages": [message_to_json(message) for message in result.messages],
     }
+
+
+BAR = 12
+LEVELS = "▁▂▃▄▅▆▇█"
+LONGEST_NAME, MOST_BARS = 28, 60
+
+
+def show_participants(run_dir: Path) -> None:
+    """Shows a line for each participant, and the tokens of each turn as a row of bars."""
+    run = account(run_dir)
+    most = max((each.usage.total_tokens for each in run.participants.values()), default=0)
+    heads = ("", "model", "turns", "in", "out", "cost", "seconds", "tokens")
+    show_rows(heads, (_cells(each, most) for each in run.participants.values()))
+    sizes = [sum(took[0] for took in bar.values()) for bar in run.bars.bars]
+    if len(sizes) > 2:
+        each = "turn" if run.bars.width == 1 else f"{run.bars.width} turns"
+        click.echo(f"tokens per {each}  {''.join(_bars(sizes[-MOST_BARS:]))}")
+
+
+def _cells(each: ParticipantStats, most: int) -> tuple[str, ...]:
+    usage = each.usage
+    return (
+        one_line(each.name, LONGEST_NAME),
+        one_line(each.model, LONGEST_NAME),
+        str(each.turns),
+        compact(usage.input_tokens),
+        compact(usage.output_tokens),
+        dollars(usage.cost_usd) if usage != Usage() else "",
+        f"{each.seconds:.1f}",
+        "▇" * max(round(BAR * usage.total_tokens / most), usage.total_tokens > 0) if most else "",
+    )
+
+
+def _bars(sizes: Sequence[int]) -> Iterator[str]:
+    highest = max(sizes)
+    for size in sizes:
+        yield LEVELS[min(int(size / highest * len(LEVELS)), len(LEVELS) - 1)] if highest else LEVELS[0]

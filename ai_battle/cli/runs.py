@@ -13,11 +13,11 @@ from ai_battle.conversation.runs import RUNS, RunOverview, delete, find_run, run
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.texts import one_line, printable
 from ai_battle.reporting.exports import export, write_reports, write_whole
-from ai_battle.reporting.figures import count_of
+from ai_battle.reporting.figures import count_of, dollars
 
 from .arguments import RunName
 from .options import as_json
-from .output import dollars, print_json
+from .output import print_json
 from .tables import show_rows
 
 SHOWN = 20

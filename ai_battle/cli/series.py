@@ -27,10 +27,10 @@ from ai_battle.core.texts import one_line
 from ai_battle.executors import EXECUTORS, LOCAL, Executor, ExecutorTraits
 from ai_battle.reporting.account import account
 from ai_battle.reporting.comparison import COMPARISON, ComparedRun, MeasuredChange, measured_changes, write_comparison
-from ai_battle.reporting.figures import count_of
+from ai_battle.reporting.figures import clock, count_of, dollars
 
 from . import INTERRUPTED
-from .output import bill, dollars, duration, print_json, tokens
+from .output import bill, print_json, tokens
 from .planned import DISCUSSION, MODE, PlannedRun, RunPlayer, runs_by_variant
 from .running import Display, document, exit_code, play, play_together, print_summary
 from .tables import show_rows
@@ -130,7 +130,7 @@ class Series:
     def _tell_limit(self) -> int:
         if reached := self._used_up:
             in_dollars = reached.limit == "cost_usd"
-            option, form = ("--max-cost", dollars) if in_dollars else ("--max-time", duration)
+            option, form = ("--max-cost", dollars) if in_dollars else ("--max-time", clock)
             spent = f"{form(reached.used)} of {form(reached.allowed)}"
             click.echo(f"{option} is used up by the earlier runs ({spent}).", err=True)
         return exit_code("limit")

@@ -34,9 +34,8 @@ def command(config: str, host: str | None, port: int | None, workers: int | None
     over = {key: value for key, value in options.items() if value is not None}
     source = ConfigSource(config, os.environ, over, partial(require_trust_in, given=trust))
     loaded = source.load()
-    source = replace(
-        source, trust=partial(require_trust_in, given=trust, ask=False)
-    )  # a reload must not wait for an answer
+    # A reload must not wait for an answer at the terminal.
+    source = replace(source, trust=partial(require_trust_in, given=trust, ask=False))
     say = partial(click.echo, err=True)
     if as_worker:
         asyncio.run(serve_as_worker(source, loaded, say, _write, Worker.of(as_worker)))

@@ -17,7 +17,6 @@ from ai_battle.conversation.setup import load_checked
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.texts import one_line
 
-from .approval import with_approval
 from .arguments import MODEL, describe_with
 from .options import (
     FOLDER,
@@ -35,6 +34,7 @@ from .options import (
 )
 from .output import write_file
 from .run import run_once
+from .terminal import with_approval
 
 ROUNDS, ROUNDS_WITH_YOU = 3, 100
 """With a person the talk lasts until that person ends it."""

@@ -1,10 +1,10 @@
-"""Sums up a run from its journal: who spoke, what it cost, and how it ended."""
+"""Sums up a run from its journal: who spoke, what it cost, how it ended, and how its measures developed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -23,7 +23,6 @@ from ..core.events import (
 )
 from ..core.exchange import NOTHING_USED, Usage
 from ..core.helping import HelpSummed, HintGiven, RunJudged
-from .signal_curves import SignalCurves
 
 UNFINISHED = "unfinished"
 BARS = 120
@@ -109,6 +108,73 @@ def _sum(one: Bar, other: Bar) -> Bar:
 
 def _plus(one: Measures, other: Measures) -> Measures:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
+
+
+FAULTS = ("repetition", "agreement", "drift", "formulaic")
+"""The measures in the chart."""
+CURVES_HIGH = 150
+
+
+class SignalRow(NamedTuple):
+    """The measures of one turn by name."""
+
+    turn: int
+    speaker: str
+    signals: Mapping[str, float]
+
+
+@dataclass(slots=True)
+class SignalCurves:
+    """The measures of the turns of a run. If there are too many, of every second turn, then of every fourth.
+
+    `hints` holds up to `LISTED` hints that were given.
+    """
+
+    rows: list[SignalRow] = field(default_factory=list)
+    hints: list[HintGiven] = field(default_factory=list)
+    width: int = 1
+    _passed: int = 0
+
+    def mark(self, hint: HintGiven) -> None:
+        if len(self.hints) < LISTED:
+            self.hints.append(hint)
+
+    def take(self, turn: TurnFinished) -> None:
+        if not turn.signals:
+            return
+        self._passed += 1
+        if self._passed % self.width == 0:
+            self.rows.append(SignalRow(turn.turn, turn.speaker, turn.signals))
+        if len(self.rows) > LISTED:
+            self.rows, self.width = self.rows[1::2], 2 * self.width
+
+    @property
+    def has_chart(self) -> bool:
+        """True if there is something to see: a chart of lines along the ground is left out."""
+        is_risen = any(row.signals.get(name, 0.0) > 0 for row in self.rows for name in FAULTS)
+        return len(self.rows) > 2 and (is_risen or bool(self.hints))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all measures, for the head of a table."""
+        return list(dict.fromkeys(name for row in self.rows for name in row.signals))
+
+    @property
+    def lines(self) -> Mapping[str, list[tuple[float, float]]]:
+        """The points of each measure in the chart, by name."""
+        return {name: [self._point(row, name) for row in self.rows] for name in FAULTS if name in self.names}
+
+    @property
+    def marks(self) -> list[tuple[float, HintGiven]]:
+        """The hints with their horizontal positions in the chart."""
+        return [(self._across(hint.turn), hint) for hint in self.hints]
+
+    def _point(self, row: SignalRow, name: str) -> tuple[float, float]:
+        return self._across(row.turn), round(ABOVE + CURVES_HIGH * (1 - row.signals.get(name, 0.0)), 1)
+
+    def _across(self, turn: int) -> float:
+        first, last = self.rows[0].turn, self.rows[-1].turn
+        return round(WIDE * min(1.0, max(0.0, (turn - first) / max(1, last - first))), 1)
 
 
 @dataclass(slots=True)

@@ -75,7 +75,7 @@ class ComparedRun:
 
     @property
     def is_right(self) -> bool:
-        """Whether the ending matches what is expected."""
+        """True if the ending matches what is expected."""
         return bool(self.expected and self.expected.search(self.ending))
 
 
@@ -103,7 +103,7 @@ class MeasuredChange:
 
     @property
     def is_telling(self) -> bool:
-        """Whether there are enough runs and any difference."""
+        """True if there are enough runs and any difference."""
         return len(self.before) > 1 < len(self.after) and (self.measure.is_rate or len({*self.before, *self.after}) > 1)
 
     @property
@@ -114,7 +114,7 @@ class MeasuredChange:
 
     @property
     def is_clear(self) -> bool:
-        """Whether chance alone would rarely cause such a change."""
+        """True if chance alone would rarely cause such a change."""
         low, high = self.interval
         return low > 0 or high < 0
 

@@ -12,13 +12,18 @@ AXES = {
     "tokens": "tokens for a task",
     "seconds": "seconds for a task",
 }
-"""What settings are compared by, apart from their quality."""
+"""The measures that settings are compared by, apart from their quality."""
 
 LONGEST_NAME = 30
 
 
 def count(number: int) -> str:
     return f"{number:,}"
+
+
+def compact(number: int) -> str:
+    """Formats a number for a narrow place, such as 12.3k."""
+    return f"{number / 1000:.1f}k" if number >= 10_000 else str(number)
 
 
 def count_of(number: int, thing: str) -> str:
@@ -33,6 +38,11 @@ def dollars(amount: float | None) -> str:
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}" if amount >= 0.0001 else "under $0.0001"
 
 
+def cost(amount: float | None) -> str:
+    """Formats a cost for the middle of a sentence, where `unknown` alone would be unclear."""
+    return "cost unknown" if amount is None else dollars(amount)
+
+
 def price(amount: float | None) -> str:
     """Returns the price of `PER` tasks, given that of one."""
     return dollars(None if amount is None else amount * PER)
@@ -44,6 +54,13 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def clock(seconds: float) -> str:
+    """Formats a duration as 1:02:03, so that a status line keeps its width while it counts."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def seconds(value: float) -> str:

@@ -99,7 +99,7 @@ class PairEvidence:
 
     @property
     def verdict(self) -> str:
-        """Whether it is safe to use the pair, as a sentence."""
+        """A sentence on whether the pair is safe to use."""
         if self.fallback:
             return f"No: {self.fallback.why}"
         whole = self.whole

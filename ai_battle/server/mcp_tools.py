@@ -26,7 +26,7 @@ from ..core.exchange import WHOLE_ANSWER
 from ..core.ledger import Ledger, SpendingLimits
 from ..core.tooling import ToolDecided
 from ..reporting.exports import write_reports
-from ..reporting.figures import dollars
+from ..reporting.figures import cost
 from .mcp_schemas import (
     AskArguments,
     AskResult,
@@ -265,7 +265,7 @@ class _ProgressListener:
 
     @property
     def _spent(self) -> str:
-        return f"{dollars(self._ledger.usage.cost_usd)} so far"
+        return f"{cost(self._ledger.usage.cost_usd)} so far"
 
 
 def _denial(decided: ToolDecided) -> str:

@@ -187,7 +187,7 @@ async def _listen(site: web.TCPSite, port: int) -> None:
     try:
         await site.start()
     except OSError as error:
-        words = f"Nobody can listen on {HOST}:{port}: {os.strerror(error.errno or 0)}"
+        words = f"Can't listen on {HOST}:{port}: {os.strerror(error.errno or 0)}"
         raise ConfigError(f"{words}; stop what listens there, or choose another with --port.") from error
 
 

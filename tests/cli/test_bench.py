@@ -34,8 +34,8 @@ def test_a_run_shows_a_forecast_its_progress_and_a_table(ai_battle: Run, folder:
     shown = ai_battle("bench", "run", "suite.yaml", "--out", "out")
 
     assert shown.code == 0
-    assert shown.err.splitlines()[0] == "8 samples, about $0.00"
-    assert shown.err.splitlines()[-1].startswith("8/8 samples (100 %), 0:00, $0.00 spent")
+    assert shown.err.splitlines()[0] == "8 samples, about $0"
+    assert shown.err.splitlines()[-1].startswith("8/8 samples (100 %), 0:00, $0 spent")
     assert any(line.startswith("knows") and "100.0 %" in line for line in shown.lines)
     assert any(line.startswith("four") and "25.0 %" in line for line in shown.lines)
     assert {path.name for path in (folder / "out").iterdir()} >= {"results.sqlite", "suite.yaml", "report.html"}
@@ -201,7 +201,7 @@ def test_on_a_terminal_one_line_tells_how_far_it_is(folder: Path) -> None:
     write_suite(folder, limits={"cost_usd": 1})
     played, _, report = _on_terminal(folder, "run", "suite.yaml", "--out", "out").rpartition("\r\n")
 
-    assert played.rpartition(ERASED)[2].startswith("8/8 samples (100 %), 0:00, $0.00 of $1.00 spent")
+    assert played.rpartition(ERASED)[2].startswith("8/8 samples (100 %), 0:00, $0 of $1.00 spent")
     assert report.endswith(ERASED), "what is told of the report goes once it is there"
 
 

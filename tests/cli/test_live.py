@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from ai_battle.cli.live import LiveView, PlainLines, StreamedText, ViewOptions, view
-from ai_battle.cli.output import dollars, duration
 from ai_battle.cli.screen import Wrapping
 from ai_battle.config.loading import load
 from ai_battle.core.events import (
@@ -32,6 +31,7 @@ from ai_battle.core.exchange import NOTHING_USED, Usage
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant
 from ai_battle.core.texts import one_line, printable
 from ai_battle.core.tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolReturned
+from ai_battle.reporting.figures import clock, cost
 
 STATUS_LINE = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
 ESCAPES = re.compile(r"\x1b(?:[78D]|\[[0-9;]*[A-Za-z])")
@@ -166,9 +166,9 @@ async def test_the_status_line_marks_what_is_estimated() -> None:
 
 async def test_a_cost_that_nobody_knows_is_called_unknown_and_never_zero() -> None:
     assert "cost unknown" in await shown_text(ModelReplied("x", Usage(10, 10), 1.0), finished_turn("x"))
-    assert (dollars(None), dollars(0.0), dollars(0.00004), dollars(12.3)) == (
+    assert (cost(None), cost(0.0), cost(0.00004), cost(12.3)) == (
         "cost unknown",
-        "$0.00",
+        "$0",
         "under $0.0001",
         "$12.30",
     )
@@ -202,7 +202,7 @@ async def test_a_person_who_says_nothing_is_no_failure() -> None:
 
 
 def test_durations_read_like_a_clock() -> None:
-    assert [duration(seconds) for seconds in (0.4, 75, 3_725)] == ["0:00", "1:15", "1:02:05"]
+    assert [clock(seconds) for seconds in (0.4, 75, 3_725)] == ["0:00", "1:15", "1:02:05"]
 
 
 @given(st.lists(st.sampled_from(["a", "word", "otherword", "漢字", "\n"])), st.integers(1, 9), st.integers(12, 40))

@@ -6,7 +6,7 @@ import pytest
 from click import unstyle
 from rich.cells import cell_len
 
-from ai_battle.cli.approval import parse_answer, question
+from ai_battle.cli.terminal import parse_answer, question
 from ai_battle.core.messages import ToolCall
 from ai_battle.core.texts import visible
 from ai_battle.tools.approval import Answer

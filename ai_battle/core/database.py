@@ -64,7 +64,7 @@ class Database:
             elif found != format_:
                 raise StoreError(
                     f"{self.path} is of another version of ai-battle (format {found}, this one has {format_}); use "
-                    "the version that made it, or move the file away and begin anew."
+                    "the version that made it, or move the file away and start again."
                 )
 
 
@@ -91,7 +91,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         ) from error
     except (sqlite3.Error, json.JSONDecodeError) as error:
         damaged = (
-            f"If it is damaged, save what is left with 'sqlite3 {path.name} .recover', or move it away and begin anew."
+            f"If it is damaged, save what is left with 'sqlite3 {path.name} .recover', or move it away and start again."
         )
         way_out = next((words for sign, words in _WAYS_OUT.items() if sign in str(error)), damaged)
         raise StoreError(f"{path} can't be used: {error}. {way_out}") from error

@@ -127,7 +127,7 @@ def is_locked(run_dir: Path) -> bool:
     except OSError:
         return False
     try:
-        _take(fd)
+        _lock(fd)
     except (BlockingIOError, PermissionError):
         return True
     finally:
@@ -139,26 +139,26 @@ def _open_locked(path: Path) -> int:
     while True:
         fd = open_private(str(path), os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
-            _take(fd)
+            _lock(fd)
         except (BlockingIOError, PermissionError):
             os.close(fd)
             raise JournalError(_refusal(path)) from None
         except OSError:
             os.close(fd)
             raise
-        if _is_still(path, fd):
+        if _is_same_file(path, fd):
             return fd
         os.close(fd)
 
 
-def _take(fd: int) -> None:
+def _lock(fd: int) -> None:
     if sys.platform == "win32":
         msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
     else:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _is_still(path: Path, fd: int) -> bool:
+def _is_same_file(path: Path, fd: int) -> bool:
     """Returns whether the path still names the locked file: its last owner may have removed it in between."""
     try:
         return os.path.samestat(os.stat(path), os.fstat(fd))

@@ -22,7 +22,7 @@ from .plugins import check_options
 
 ROUNDING = 1e-9
 RUN = "the run"
-LOOKS = 0.1
+POLL_SECONDS = 0.1
 """Seconds between two checks of whether calls of other processes still block this one."""
 
 
@@ -258,7 +258,7 @@ class Budget:
         try:
             with suppress(TimeoutError):
                 # Calls of other processes end without waking anybody here, so those are polled.
-                async with asyncio.timeout(LOOKS if self.others.aside else None):
+                async with asyncio.timeout(POLL_SECONDS if self.others.aside else None):
                     await waiter
         finally:
             self._waiting.discard(waiter)
@@ -392,7 +392,7 @@ def limit_reached() -> str:
     return next((f"the limit of {payer} is reached: {limit}" for payer, limit in full if limit), "")
 
 
-def unpriced_reason(model: str, place: str = "beside the limit") -> str:
+def unpriced_reason(model: str, place: str = "next to the limit") -> str:
     """Returns why a limit in dollars refuses a model, and what the user can do."""
     return (
         f"The price of {model} is not known, so a limit in dollars can't hold: state it under 'prices:', or say "

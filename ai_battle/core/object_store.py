@@ -152,7 +152,7 @@ class WorkingCopy:
                     self._store.rm_file(f"{self._key}/{CLAIM}")
         except JournalError as error:
             del _addresses[str(self.folder)]
-            raise JournalError(f"{error} What was said here is all in {self.folder}, and stays there.") from error
+            raise JournalError(f"{error} Everything said here is kept in {self.folder}.") from error
         finally:
             del _copies[self.folder]
         shutil.rmtree(self._root)
@@ -169,7 +169,7 @@ class WorkingCopy:
         """Claims the address and returns the version of the claim."""
         version, ends = self._version(CLAIM), monotonic() + STILL
         if version and tell:
-            tell(f"{self.address} is claimed. Whether somebody writes there still is seen within {STILL:g} seconds.")
+            tell(f"{self.address} is claimed; whether its owner is still alive shows within {STILL:g} seconds.")
         while version and monotonic() < ends:
             sleep(BEAT)
             before, version = version, self._version(CLAIM)
@@ -208,7 +208,9 @@ class WorkingCopy:
                 raise
             if now and self._store.cat_file(f"{bucket}/{key}") == body:  # stored; only the reply was lost
                 return now
-        self._taken = f"{self.address}/{name} was changed by somebody else, who goes on there; nothing more is stored."
+        self._taken = (
+            f"{self.address}/{name} was changed by somebody else, who continues there; nothing more is stored."
+        )
         return version
 
     def _version(self, name: str) -> str:
@@ -256,8 +258,8 @@ def _key_of(address: str) -> str:
 def _unreachable(address: str, error: Exception) -> str:
     words = "there is no such bucket" if isinstance(error, FileNotFoundError) else one_line(str(error), LONGEST)
     return (
-        f"{address} can't be used: {words.rstrip('.')}. Who you are is read from AWS_ACCESS_KEY_ID and "
-        "AWS_SECRET_ACCESS_KEY or AWS_PROFILE, where the store is from AWS_ENDPOINT_URL."
+        f"{address} can't be used: {words.rstrip('.')}. Credentials are read from AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY or AWS_PROFILE, the endpoint from AWS_ENDPOINT_URL."
     )
 
 

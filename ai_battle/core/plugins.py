@@ -68,7 +68,7 @@ def create(package: str, name: str, *args: Any, **options: Any) -> Any:
     try:
         _signature(create_).bind(*args, **options)
     except TypeError as error:
-        raise ConfigError(f"{name} can't be made of its options: {error}.") from error
+        raise ConfigError(f"{name} can't be created with these options: {error}.") from error
     return create_(*args, **options)
 
 

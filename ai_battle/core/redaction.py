@@ -227,14 +227,14 @@ class Redactor:
         at = 0
         while found := self._beginning.search(text, at):
             start = found.start()
-            if len(text) - start < self._longest and self._goes_on(text[start:]):
+            if len(text) - start < self._longest and self._begins_spelling(text[start:]):
                 return "".join((*pieces, text[at:start])), text[start:] + kept
             secret = self._pattern.match(text, start)
             pieces += (text[at:start], self._name(secret) if secret else text[start])
             at = secret.end() if secret else start + 1
         return "".join((*pieces, text[at:])), kept
 
-    def _goes_on(self, begun: str) -> bool:
+    def _begins_spelling(self, begun: str) -> bool:
         """Returns whether a longer spelling starts with `begun`."""
         after = bisect_right(self._in_order, begun)
         return after < len(self._in_order) and self._in_order[after].startswith(begun)

@@ -22,7 +22,7 @@ WAYS_OUT = {
     "invalid username-password": "Its user or password in the address is wrong.",
     "maxmemory": "It is full: give it more memory; with an eviction policy it would forget what keys have spent.",
     "read only replica": "Name the primary, not a replica.",
-    "Write commands not allowed after non deterministic": "It is too old: Redis 5 is the oldest that will do.",
+    "Write commands not allowed after non deterministic": "It is too old; Redis 5 or newer is needed.",
 }
 
 
@@ -33,7 +33,7 @@ def store_place(place: str | Path) -> str | Path:
         return str(place)
     # A scheme of one letter is a drive of Windows, as in C:/.
     if separator and "/" not in scheme and len(scheme) > 1:
-        raise ConfigError(f"{scheme}: is no address of a Redis ({', '.join(SCHEMES)}), and no folder.")
+        raise ConfigError(f"{scheme}: is no Redis scheme ({', '.join(SCHEMES)}), and no folder.")
     return Path(place)
 
 

@@ -238,7 +238,7 @@ class _FaultListener(logging.Handler):
             line = record.getMessage().splitlines()[0]
             found = _REASON.search(line)
             reason = found[found.lastindex or 0] if found else line
-            warn(f"Telemetry is lost: the collector that {_ENDPOINT} names does not take it ({reason[:200]}).")
+            warn(f"Telemetry is lost: the collector that {_ENDPOINT} names does not accept it ({reason[:200]}).")
 
 
 def _listen_for_faults(warn: Callable[[str], object]) -> None:

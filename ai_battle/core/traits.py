@@ -129,5 +129,5 @@ class ProviderTraits:
 
     @property
     def takes_script(self) -> bool:
-        """Returns whether its answers stand in the configuration, next to its type."""
+        """Returns whether its answers are in the configuration, next to its type."""
         return self.recited and not self.from_file

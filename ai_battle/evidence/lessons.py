@@ -30,13 +30,13 @@ FIRST, ENOUGH = 5, 20
 COMPARED = 3
 """Requests without lessons after which their rate of asking for help counts as known."""
 LEVEL = 0.05
-_USUAL = (
+_STOP_WORDS = (
     "about after again also been before being both could does each every from give have here how into just know "
     "like make many more most must need only other over please same should some such tell than that the their them "
     "then there these they this those time under until very want was well were what when where which while who why "
     "will with would write you your and for are can "
 )
-USUAL = frozenset(_USUAL.split())
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 """Words that are in nearly every request."""
 
 
@@ -93,8 +93,8 @@ def find_lessons(store: EvidenceStore, pair: str, prompt: str, most: int) -> Seq
     words = sorted(_words(prompt), key=len, reverse=True)[:LOOKED_UP]
     counts = store.records_with(words)
     found = store.search(LESSONS, pair, _rarest(counts), CANDIDATES) if counts else ()
-    near = sorted(((_nearness(words, counts, each.text.split()), each) for each in found), key=lambda one: -one[0])
-    return [_lesson(each.document) for nearness, each in near if nearness >= NEAR][:most]
+    near = sorted(((_similarity(words, counts, each.text.split()), each) for each in found), key=lambda one: -one[0])
+    return [_lesson(each.document) for similarity, each in near if similarity >= NEAR][:most]
 
 
 def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place: TextPlace) -> Sequence[Lesson]:
@@ -107,7 +107,7 @@ def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place:
     lessons = {record.key: _lesson(record.document) for record in found}.values()
     here = vector_of(place.vector)
     near = [(cosine(here, vector_of(each.vector)), each) for each in lessons if each.placed_by == place.placed_by]
-    nearest = [each for nearness, each in sorted(near, key=lambda one: -one[0]) if nearness >= place.near]
+    nearest = [each for similarity, each in sorted(near, key=lambda one: -one[0]) if similarity >= place.near]
     unplaced = (each for each in find_lessons(store, pair, prompt, most) if each.placed_by != place.placed_by)
     return [*nearest, *unplaced][:most]
 
@@ -147,10 +147,10 @@ def _is_useless(lesson: Lesson, without: RequestsWithoutLessons) -> bool:
         return True
     # Laplace's rule of succession, so that a few requests don't give a rate of 0 or 1.
     usual = (without.asked + 1) / (without.requests + 2)
-    return lesson.shown >= FIRST and _tail(lesson.asked, lesson.shown, usual) <= LEVEL
+    return lesson.shown >= FIRST and _binomial_tail(lesson.asked, lesson.shown, usual) <= LEVEL
 
 
-def _tail(least: int, number: int, share: float) -> float:
+def _binomial_tail(least: int, number: int, share: float) -> float:
     """Returns the probability of at least `least` successes in `number` trials."""
     return sum(comb(number, k) * share**k * (1 - share) ** (number - k) for k in range(least, number + 1))
 
@@ -162,7 +162,7 @@ def _lesson(document: Mapping[str, Any]) -> Lesson:
 def _words(text: str) -> list[str]:
     """Returns the distinct words that characterise a request; all numbers count as one word."""
     found = (re.sub(r"\d+", "0", word) for word in re.findall(r"[^\W_]+", text.lower()))
-    return [*dict.fromkeys(word for word in found if (len(word) > 2 and word not in USUAL) or word == "0")]
+    return [*dict.fromkeys(word for word in found if (len(word) > 2 and word not in STOP_WORDS) or word == "0")]
 
 
 def _rarest(counts: Mapping[str, int]) -> Sequence[str]:
@@ -171,7 +171,7 @@ def _rarest(counts: Mapping[str, int]) -> Sequence[str]:
     return [word for place, word in enumerate(counts) if not place or (place < SEARCHED and totals[place] <= LOOKED_AT)]
 
 
-def _nearness(words: Sequence[str], counts: Mapping[str, int], others: Sequence[str]) -> float:
+def _similarity(words: Sequence[str], counts: Mapping[str, int], others: Sequence[str]) -> float:
     """Returns the share of a request's words in a lesson, weighted by rarity; 0 if the lesson is much longer.
 
     The frequency of the most common word stands for the number of such requests.

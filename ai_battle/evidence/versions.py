@@ -33,7 +33,7 @@ class CalibrationVersion:
 
     @property
     def words(self) -> str:
-        of = f"that of version {self.restored} again" if self.restored else f"of {self.labels:,} comparisons"
+        of = f"restored from version {self.restored}" if self.restored else f"from {self.labels:,} comparisons"
         day = datetime.fromtimestamp(self.time, UTC).strftime("%Y-%m-%d %H:%M UTC")
         return f"version {self.number}, {day}, {of}: about {self.calibration.help_rate:.0%} of the answers get help"
 

@@ -108,7 +108,7 @@ def _fallback(kept: Mapping[str, Any]) -> Fallback:
 
 
 def _consequence(calibration: Calibration) -> str:
-    until = "from now on, until it is calibrated anew: `ai-battle calibrate --from-shadow`"
+    until = "from now on, until it is calibrated again: `ai-battle calibrate --from-shadow`"
     if calibration == ALWAYS:
         return f"Each of its answers gets help {until}."
     share = f"about {calibration.help_rate:.0%} of its answers get help"

@@ -9,7 +9,7 @@ LOCAL = "local"
 
 @dataclass(frozen=True, slots=True)
 class ExecutorTraits:
-    """Stands next to `create`. Jobs elsewhere can ask nobody, and emit no events until they are over."""
+    """Traits next to `create`. Jobs elsewhere can ask nobody, and emit no events until they are over."""
 
     is_elsewhere: bool = False
 

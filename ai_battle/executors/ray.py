@@ -148,7 +148,7 @@ class OnRay:
             if isinstance(result, BaseException):
                 raise result
             return result
-        raise JobLost(f"It was lost {MOST_LOSSES} times where it was played: {'; '.join(reasons)}.")
+        raise JobLost(f"It was lost {MOST_LOSSES} times: {'; '.join(reasons)}.")
 
     async def aclose(self) -> None:
         self._tell_losses()

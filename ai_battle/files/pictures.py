@@ -179,7 +179,7 @@ def _png_header(kind: bytes, body: bytes) -> Structure:
         return UNKNOWN, f"it begins with {_chunk_name(kind)} instead of a chunk IHDR"
     width, height, depth, colours = struct.unpack(">IIBB", body[:10])
     if depth not in PNG_DEPTHS.get(colours, ()):
-        return (width, height), f"its header tells of {depth} bits in colour type {colours}, which there is not"
+        return (width, height), f"its header states {depth} bits in colour type {colours}, which does not exist"
     return (width, height), _size_fault(width, height)
 
 
@@ -243,7 +243,7 @@ def _webp(data: bytes) -> Structure:
 
 
 def _size_fault(width: int, height: int) -> str:
-    return "" if width and height else f"its header tells of {width}x{height} pixels"
+    return "" if width and height else f"its header states {width}x{height} pixels"
 
 
 def _chunk_name(kind: bytes) -> str:

@@ -196,7 +196,7 @@ def _fit_picture(data: bytes, box: pictures.Size, opened: _OpenFile) -> tuple[by
     if not (lacking := pictures.lacking()):
         return pictures.fit(data, box, opened.options.most_bytes, opened.named), ()
     if len(data) > opened.options.most_bytes:
-        most = f"{opened.options.most_bytes / 1e6:.2f} MB may be sent of it"
+        most = f"{opened.options.most_bytes / 1e6:.2f} MB can be sent"
         raise ConfigError(
             f"{opened.named} has {len(data) / 1e6:.1f} MB, {most}, and it can't be scaled down: {lacking}"
         )

@@ -65,7 +65,7 @@ def frames(path: Path, name: str, count: int, box: Size) -> tuple[float, list[Fr
     times = [(number + 0.5) * length / count for number in range(count)]
     found = [Frame(time, data) for time in times if (data := _frame(path, name, time, box, ends))]
     if not found:
-        raise ConfigError(f"{name} is a video of which ffmpeg can show no picture")
+        raise ConfigError(f"{name} is a video from which ffmpeg can take no picture")
     return length, found
 
 
@@ -77,7 +77,7 @@ def _length(path: Path, name: str, ends: float) -> float:
         raise ConfigError(f"{name} is a video that ffprobe can't read: it is damaged") from error
     if all(stream.get("codec_type") != "video" for stream in probed.get("streams", ())):
         raise ConfigError(
-            f"{name} is a video in which ffprobe finds no pictures: it is damaged or has sound alone; see if it plays"
+            f"{name} is a video in which ffprobe finds no pictures: it is damaged or has only sound; see if it plays"
         )
     length = float(probed.get("format", {}).get("duration", 0))
     return length if isfinite(length) and length > 0 else 0.0
@@ -107,7 +107,7 @@ def _output(command: tuple[str, ...], name: str, ends: float) -> bytes:
             process.wait(max(0.1, ends - monotonic()))
         except subprocess.TimeoutExpired as error:
             raise ConfigError(
-                f"{name} is a video that {command[0]} does not get through in time; shorten it, or give pictures of it"
+                f"{name} is a video that {command[0]} can't process in time; shorten it, or give pictures of it"
             ) from error
         finally:
             _end(process)

@@ -20,7 +20,7 @@ from .manager import ToolManager
 from .results import LONGEST_ERROR, cut
 
 LONGEST_PAUSE = 5.0
-AT_ONCE = 8
+MAX_PARALLEL = 8
 FAILURES = 5
 CIRCLE = "the model goes in a circle"
 GIVEN_ALREADY = "the model asks again for what it was given"
@@ -217,7 +217,7 @@ class CallRunner:
     def __init__(self, manager: ToolManager, limits: RunnerLimits, emit: Emit, consent: Consent | None = None) -> None:
         self.guard = CallGuard(limits)
         self._manager = manager
-        self._places = asyncio.Semaphore(AT_ONCE)
+        self._places = asyncio.Semaphore(MAX_PARALLEL)
         self._emit = emit
         self._consent = consent
 

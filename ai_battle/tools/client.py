@@ -18,7 +18,7 @@ from ..wire.dialects.reading import Proposal, without_cut_call
 from .approval import Consent
 from .base import Tool, ToolRegistry
 from .calls import DEFAULT, CallRunner, RunnerLimits
-from .formats.answers import BEHIND, PROPOSED, UNREAD, behind, is_quoted, problems_in, results_in
+from .formats.answers import AFTER_CALLS, PROPOSED, UNREAD, is_quoted, problems_in, results_in, text_after_calls
 from .formats.text import ToolUseProtocol
 from .instructions import first_request, join_texts, prompt
 from .manager import ToolManager
@@ -270,7 +270,7 @@ class RequestedCalls:
         """Returns what `response` requests. A call that only repeats a result in `messages` is a quotation."""
         proposed = response.extra.get(PROPOSED, ())
         if calls := response.tool_calls:
-            return cls(_by_tool_name(calls, specs), response.text, (), response.extra.get(BEHIND, ""), proposed)
+            return cls(_by_tool_name(calls, specs), response.text, (), response.extra.get(AFTER_CALLS, ""), proposed)
         if problems := response.extra.get(UNREAD):
             return cls(prose=response.text, problems=problems, proposals=proposed)
         reading = read(response.text, specs)
@@ -279,7 +279,7 @@ class RequestedCalls:
             reading = without_cut_call(reading, response.text)
         if not reading.spans or is_quoted(reading, response.text, specs, results_in(messages)):
             return cls(prose=response.text, proposals=() if reading.spans else reading.proposals)
-        after = behind(reading, response.text)
+        after = text_after_calls(reading, response.text)
         return cls(reading.calls, reading.prose.strip(), problems_in(reading), after, reading.proposals)
 
 

@@ -28,7 +28,7 @@ from .mcp.servers import McpServers
 
 WORKSPACE = "workspace"
 RUNNABLE = ("python", "javascript", "bash")
-GIVEN = ("prompt", "answer", "code", "language")
+INPUTS = ("prompt", "answer", "code", "language")
 SHOWN = 2_000
 NO_APPROVAL = Approval()
 
@@ -111,7 +111,7 @@ class ToolSet:
             self._servers = await McpServers(servers, self, self._place.base, emit).__aenter__()
         names = [*dict.fromkeys(name for registry, _ in self._users for name in registry.names)]
         for name in self._unknown(names):
-            await emit(Warned(f"approval names {name!r}, and there is no such tool{near(name, names)}"))
+            await emit(Warned(f"approval names {name!r}, but there is no such tool{near(name, names)}"))
 
     async def aclose(self) -> None:
         """Stops the MCP servers."""
@@ -192,7 +192,7 @@ class ToolCheck:
         given = {"prompt": prompt, "answer": answer, **_program(answer)}
         if "code" in wanted and "code" not in given:
             return None
-        call = ToolCall(self.name, {name: given[name] for name in GIVEN if name in wanted and name in given}, "check")
+        call = ToolCall(self.name, {name: given[name] for name in INPUTS if name in wanted and name in given}, "check")
         (result,) = await CallRunner(self._manager, self._limits, emit, self._consent).run((call,))
         return _judgement(self.name, _fields(result))
 

@@ -100,7 +100,7 @@ def test_a_sample_that_ends_its_process_each_time_fails_alone(tmp_path: Path) ->
     _, samples = play_suite(tmp_path, written, loading=LoadOptions(trust=True))
     errors = {key.task: sample.error for key, sample in samples.items()}
     died = "; ".join(["its process was lost"] * 4)
-    assert errors == {"s1": "", "s2": "", "s3": f"It was lost 4 times where it was played: {died}.", "s4": ""}
+    assert errors == {"s1": "", "s2": "", "s3": f"It was lost 4 times: {died}.", "s4": ""}
 
 
 @needs_ray

@@ -161,7 +161,7 @@ def test_who_was_thought_dead_stops_and_keeps_its_own(store: ObjectStore, here: 
     run.send_signal(signal.SIGCONT)
     _, err = run.communicate(timeout=60)
     assert run.returncode == 1
-    assert "was changed by somebody else, who goes on there" in err
+    assert "was changed by somebody else, who continues there" in err
     (kept,) = re.findall(r"is all in (\S+), and stays there", err)
     assert (Path(kept) / "journal.jsonl").is_file()
     assert store.get("runs/frozen/journal.jsonl") == ended
@@ -221,7 +221,7 @@ def test_missing_keys_are_named(talk: Path, ai_battle: Run, monkeypatch: pytest.
         monkeypatch.delenv(name)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(talk))
     outcome = ai_battle("run", talk, "--out", f"{RUNS}/none")
-    assert (outcome.code, "Who you are is read from AWS_ACCESS_KEY_ID" in outcome.err) == (2, True)
+    assert (outcome.code, "Credentials are read from AWS_ACCESS_KEY_ID" in outcome.err) == (2, True)
 
 
 def test_who_has_no_rights_is_told_and_no_key_is_shown(

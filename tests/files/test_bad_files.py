@@ -90,7 +90,7 @@ def test_a_pdf_that_unfolds_to_much_more_than_it_has_is_not_read(refusal: Check,
 @needs_ffmpeg
 def test_a_video_that_is_none(refusal: Check, folder: Path) -> None:
     (folder / "clip.mp4").write_bytes(b"\0\0\0\x18ftypmp42" + b"\0" * 5_000)
-    assert "clip.mp4 is a video in which ffprobe finds no pictures: it is damaged or has sound alone" in refusal(
+    assert "clip.mp4 is a video in which ffprobe finds no pictures: it is damaged or has only sound" in refusal(
         ["clip.mp4"]
     )
 
@@ -120,7 +120,7 @@ def test_a_program_that_hangs_is_ended_with_all_that_it_has_started(
 
     said = refusal(["clip.mp4"])
 
-    assert "clip.mp4 is a video that ffprobe does not get through in time; shorten it, or give pictures of it" in said
+    assert "clip.mp4 is a video that ffprobe can't process in time; shorten it, or give pictures of it" in said
     for started in (folder / "started").read_text().split():
         assert not Path(f"/proc/{started}/cmdline").exists() or not Path(f"/proc/{started}/cmdline").read_bytes()
 

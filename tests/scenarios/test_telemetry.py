@@ -98,7 +98,7 @@ def test_a_run_ends_soon_and_says_once_that_the_collector_is_away(telemetry: Fak
     assert ended.returncode == 0
     assert ended.stdout.startswith("{")
     assert ended.stderr.count("Telemetry is lost") == 1
-    assert "OTEL_EXPORTER_OTLP_ENDPOINT names does not take it (Connection refused)." in ended.stderr
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT names does not accept it (Connection refused)." in ended.stderr
     assert "Traceback" not in ended.stderr
     assert monotonic() - begun < 30
 

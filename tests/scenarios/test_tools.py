@@ -183,7 +183,7 @@ async def test_what_approval_says_of_a_tool_that_nobody_has_is_told(fakes: FakeP
     tools = {"paths": ["dice.py"], "approval": {"deny": ["rol"], "ask": ["calculator"]}}
     _, log, _ = await play(discussion(tools | {"registry": [{"name": "calculator", "enabled": False}]}))
     warned = [event.message for event in log.events if isinstance(event, Warned)]
-    assert warned == ["approval names 'rol', and there is no such tool; did you mean 'roll'?"]
+    assert warned == ["approval names 'rol', but there is no such tool; did you mean 'roll'?"]
 
 
 async def test_a_form_for_calls_in_text_has_no_effect_where_there_are_none(fakes: FakeProviders) -> None:

@@ -420,7 +420,7 @@ async def test_a_promise_that_the_shadow_bore_out_is_watched_by_it_and_the_last_
     assert said.count(GOOD) <= 6
     assert "No: " in text
     assert "How tall is the tower?" in text[text.index("Lost, the last") :]
-    assert "at most 10.0% of them may be. The last safe cut holds from now on, until it is calibrated anew" in text
+    assert "at most 10.0% of them may be. The last safe cut holds from now on, until it is calibrated again" in text
     lines: list[bytes] = []
     async with serving_to(fakes, lines.append, str(tmp_path / "promised.yaml")) as (_, address):
         assert [await answer_text(address), await answer_text(address, "73 towers?")] == [BETTER, surer]
@@ -522,7 +522,7 @@ async def test_the_last_version_can_be_undone_and_none_is_forgotten(
             while await ask_towers(address, [9]) != [BETTER]:
                 pass
     assert "Now: version 3, " in (words := capsys.readouterr().err)
-    assert "that of version 1 again: about 100% of the answers get help" in words
+    assert "restored from version 1: about 100% of the answers get help" in words
     assert pair_command(tmp_path, "report", "--json") == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert [(each["number"], each["restored"]) for each in found["versions"]] == [(1, 0), (2, 0), (3, 1)]

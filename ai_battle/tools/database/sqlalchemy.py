@@ -15,7 +15,7 @@ READS = re.compile(r"[\s(]*(select|with|values|table)\b", re.IGNORECASE)
 COMMENT = re.compile(r"\s*(--[^\n]*(\n|$)|/\*.*?\*/)", re.DOTALL)
 READER = "pg_read_all_data"
 # A superuser could undo the change to READER by these: settings by name, and statements built from text.
-RISES = re.compile(r"set_config|_to_xml|ts_stat|ts_rewrite|\bu&", re.IGNORECASE)
+ESCALATION = re.compile(r"set_config|_to_xml|ts_stat|ts_rewrite|\bu&", re.IGNORECASE)
 
 
 class DatabaseServer:
@@ -63,7 +63,7 @@ class DatabaseServer:
             return rows
         connection.exec_driver_sql("SET TRANSACTION READ ONLY")
         if connection.exec_driver_sql("SELECT usesuper FROM pg_user WHERE usename = current_user").scalar():
-            _must_not_rise(statement)
+            _refuse_escalation(statement)
             connection.exec_driver_sql(f"SET LOCAL ROLE {READER}")
         connection.exec_driver_sql(_literal(f"DECLARE found NO SCROLL CURSOR FOR {statement}"))
         return _fetch_rows(connection.exec_driver_sql(f"FETCH {limits.rows + 1} FROM found"), limits)
@@ -107,8 +107,8 @@ def _only_statement(statement: str) -> str:
     return statement.strip().rstrip(";").rstrip()
 
 
-def _must_not_rise(statement: str) -> None:
-    if found := RISES.search(statement):
+def _refuse_escalation(statement: str) -> None:
+    if found := ESCALATION.search(statement):
         raise ToolError(
             f"That is not allowed here: {found[0]!r}, while the database is asked as a superuser; "
             f"as a user of the role {READER} it is."

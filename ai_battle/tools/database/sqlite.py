@@ -26,7 +26,7 @@ PRAGMAS = ("table_info", "table_xinfo", "table_list", "index_list", "index_info"
            "compile_options", "function_list", "collation_list")  # fmt: skip
 ASKED_BY_FTS = ("data_version", "page_size")  # full-text tables read these; allowed only without an argument
 FUNCTIONS_OUTSIDE = ("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_compileoption_get")
-MOST: Mapping[int, int] = {
+LIMITS: Mapping[int, int] = {
     sqlite3.SQLITE_LIMIT_LENGTH: 10_000_000,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 100_000,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
@@ -76,7 +76,7 @@ class SqliteDatabase:
             )
         with closing(connection):
             connection.text_factory = _text
-            for kind, most in MOST.items():
+            for kind, most in LIMITS.items():
                 connection.setlimit(kind, most)
             for setting in ("trusted_schema=OFF", "cell_size_check=ON", "temp_store=MEMORY", f"hard_heap_limit={HEAP}"):
                 connection.execute(f"PRAGMA {setting}")
@@ -93,14 +93,14 @@ def _authorizer(writing: bool) -> Callable[..., int]:
     """Returns SQLite's callback that decides about each action of a statement; unknown actions are denied."""
     allowed = (*READING, *WRITING) if writing else READING
 
-    def judge(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-        fine = _may(action, first or "", second or "", allowed)
+    def authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        fine = _is_allowed(action, first or "", second or "", allowed)
         return sqlite3.SQLITE_OK if fine else sqlite3.SQLITE_DENY
 
-    return judge
+    return authorize
 
 
-def _may(action: int, first: str, second: str, allowed: Sequence[int]) -> bool:
+def _is_allowed(action: int, first: str, second: str, allowed: Sequence[int]) -> bool:
     match action:
         case sqlite3.SQLITE_FUNCTION:
             return second.lower() not in FUNCTIONS_OUTSIDE

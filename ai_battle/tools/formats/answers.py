@@ -12,7 +12,7 @@ from ...wire.dialects.reader import read
 from ...wire.dialects.reading import Reading
 from ...wire.dialects.schemas import call_key
 
-UNREAD, BEHIND, PROPOSED = "unread_calls", "behind_calls", "proposed_calls"
+UNREAD, AFTER_CALLS, PROPOSED = "unread_calls", "behind_calls", "proposed_calls"
 
 
 def with_calls(
@@ -44,7 +44,7 @@ def problems_in(reading: Reading) -> tuple[str, ...]:
     return tuple(str(issue) for issue in reading.issues if issue.kind != "quoted")
 
 
-def behind(reading: Reading, text: str) -> str:
+def text_after_calls(reading: Reading, text: str) -> str:
     """Returns the text after the first call, without the calls themselves."""
     ends = [span.end for span in reading.spans]
     starts = [*(span.start for span in reading.spans[1:]), len(text)]
@@ -69,7 +69,7 @@ def is_quoted(reading: Reading, text: str, specs: tuple[ToolSpec, ...], results:
     return bool(reading.calls) and quoted.issuperset(map(call_key, reading.calls))
 
 
-def stands_in(text: str, results: Iterable[ToolResult]) -> bool:
+def is_in_results(text: str, results: Iterable[ToolResult]) -> bool:
     """Returns whether a result contains `text`, whitespace aside."""
     return _contain_all(list(_texts(results)), [text])
 

@@ -45,7 +45,7 @@ class TextTools(ClientWrapper):
             return answers.with_calls(response, request, text, response.tool_calls)
         noted = {
             answers.UNREAD: answers.problems_in(reading),
-            answers.BEHIND: answers.behind(reading, response.text),
+            answers.AFTER_CALLS: answers.text_after_calls(reading, response.text),
             answers.PROPOSED: reading.proposals,
         }
         calls = (*response.tool_calls, *reading.calls)  # some servers parse the text themselves
@@ -71,7 +71,7 @@ def without_tools(request: ModelRequest) -> ModelRequest:
 
 
 def must(tool_choice: str) -> str:
-    """Returns what the instruction says of the choice that is left to the model."""
+    """Returns the sentence of the instruction that demands a call, or ""."""
     if tool_choice == "auto":
         return ""
     which = "a tool" if tool_choice == "required" else f"the tool {tool_choice}"
@@ -79,7 +79,7 @@ def must(tool_choice: str) -> str:
 
 
 class _ProseEmitter:
-    """Passes on what is said, but no part of a call; a failed attempt is forgotten."""
+    """Emits the text without any part of a call; starts again after a failed attempt."""
 
     def __init__(self, tools: Iterable[ToolSpec], emit: Emit) -> None:
         self._tools = tuple(tools)
@@ -101,7 +101,7 @@ class _ProseEmitter:
         await self._emit(event)
 
     async def end(self, text: str) -> Reading:
-        """Reads what was streamed; `text` is the answer of a client that did not stream it."""
+        """Emits the rest and returns the reading; `text` is used only if the client did not stream."""
         if not self._is_streamed:
             await self._send(self._reader.feed(text))
         reading = self._reader.finish()
@@ -115,13 +115,13 @@ class _ProseEmitter:
 
 
 class ToolUseProtocol:
-    """For programs that only have strings. Discussions use `ToolCapableClient`, which lets the model go on."""
+    """Runs tools for programs that handle only strings. `ToolCapableClient` also lets the model go on."""
 
     def __init__(self, tool_manager: ToolManager) -> None:
         self.tool_manager = tool_manager
 
     def create_tool_use_instruction(self) -> str:
-        """Returns what a system prompt has to say so that a model knows the tools and how to call them."""
+        """Returns the text for a system prompt: the tools, and how to call them."""
         return fenced.describe(self.tool_manager.registry.specs)
 
     async def process_response(self, response: str) -> str:
@@ -214,7 +214,7 @@ def _read(response: ModelResponse, tools: tuple[ToolSpec, ...], results: tuple[T
             _JsonAnswer(text) if answers.is_quoted(reading, text, tools, results) else _answer(reading, reading.prose)
         )
     calls, content = fields.get("toolCalls", []), fields.get("content") or ""
-    if calls and answers.stands_in(text, results):
+    if calls and answers.is_in_results(text, results):
         return _JsonAnswer(text)
     reading = read(json.dumps({"toolCalls": calls}), tools)
     answer = _answer(reading, content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))

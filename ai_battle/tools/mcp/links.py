@@ -37,7 +37,7 @@ KEEPER = (
     "import sys; sys.path.append(sys.argv.pop(1)); from inside import processes; processes.run_and_reap(sys.argv[1:])",
     str(INSIDE.parent),
 )
-GIVEN = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+INHERITED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 NO_REQUEST = ""
 
 
@@ -94,8 +94,8 @@ class AddressLink(Link):
 class ProgramLink(Link):
     """A program that speaks MCP on stdin and stdout, in its own session.
 
-    It gets the variables of `env` and, of ours, only those in `GIVEN`. The SDK's own client would buffer a line without
-    an end, and would not report which request an unreadable answer was meant for.
+    It gets the variables of `env` and, of ours, only those in `INHERITED`. The SDK's own client would buffer an endless
+    line, and would not report which request an unreadable answer was meant for.
     """
 
     def __init__(self, settings: McpServer, base: Path) -> None:
@@ -109,7 +109,7 @@ class ProgramLink(Link):
     async def streams(self) -> AsyncIterator[tuple[Any, Any]]:
         """Starts the program and yields its streams. At the end a keeper kills every process that it has started."""
         self._stderr.clear()
-        given = {name: os.environ[name] for name in GIVEN if name in os.environ} | self._settings.env
+        given = {name: os.environ[name] for name in INHERITED if name in os.environ} | self._settings.env
         process = await start_process(
             *KEEPER, self._program_path(), *self._settings.args,
             stdin=PIPE, stdout=PIPE, stderr=PIPE,

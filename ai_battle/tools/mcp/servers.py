@@ -42,9 +42,9 @@ class ToolRegistrar(Protocol):
 
 
 class McpServers:
-    """While it is entered, the servers run and `registry` has their tools, whatever they come to be.
+    """A context manager that runs the servers and keeps `registry` up to date with their tools.
 
-    Entering raises `ConfigError` when a server does not start. What a user should know otherwise goes to `emit`.
+    Entering raises `ConfigError` if a server does not start. Warnings for the user go to `emit`.
     """
 
     def __init__(
@@ -303,11 +303,11 @@ def _structured_fields(content: Any, texts: list[str]) -> Iterator[tuple[str, An
         yield from content.items()
     else:
         yield "result", content
-    if rest := [text for text in texts if not _says(text, content)]:
+    if rest := [text for text in texts if not _repeats(text, content)]:
         yield "text", "\n".join(rest)
 
 
-def _says(text: str, content: Any) -> bool:
+def _repeats(text: str, content: Any) -> bool:
     with suppress(ValueError, RecursionError):
         written = json.loads(text)
         return bool(written == content or (isinstance(content, dict) and list(content.values()) == [written]))

@@ -116,7 +116,9 @@ class Session:
     async def _live(self) -> None:
         try:
             with translate_errors(self._link.shown, McpServerError):
-                async with self._mcp.Client(self._streams(), message_handler=self._take, cache=None) as client:
+                async with self._mcp.Client(
+                    self._streams(), message_handler=self._handle_message, cache=None
+                ) as client:
                     self._ready.set_result(client)
                     await self._until_over(client)
         except McpServerError as error:
@@ -137,7 +139,7 @@ class Session:
         async with self._link.streams() as (read, write):
             yield _Inbound(read, self), _Outbound(write, self)
 
-    async def _take(self, message: Any) -> None:
+    async def _handle_message(self, message: Any) -> None:
         """Handles the change notification of older protocol versions, which comes at any time."""
         if isinstance(message, self._mcp.types.ToolListChangedNotification) and self._ready.done():
             await self._changed(self)

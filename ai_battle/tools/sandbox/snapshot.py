@@ -27,7 +27,7 @@ def is_folder(path: Path) -> bool:
 
 
 def entries(folder: Path) -> list[Path]:
-    """Returns the entries of a folder; nothing if it is none."""
+    """Returns the entries of a folder; nothing if it is no folder."""
     if not is_folder(folder):
         return []
     make_usable(folder)
@@ -132,15 +132,15 @@ class Snapshot:
     def restore(self) -> None:
         make_usable(self._workspace)
         for repository in self._outer_repositories:
-            self._make_way(repository)
+            self._restore_folders(repository)
         inner, bare = _dotted_and_bare(self._workspace)
         for path in (self._outer, *inner):
-            self._look_at(path)
+            self._protect(path)
         for path in bare:
             if path not in self._bare:
                 self._before |= dict.fromkeys(_settings_of_bare(path)) | {path / "config": _new(path, bare=True)}
         for path, copy in self._before.items():
-            if all(map(is_folder, self._way(path.parent))) and not _is_as(copy, path):
+            if all(map(is_folder, self._way(path.parent))) and not _matches(copy, path):
                 _restore(path, copy)
 
     def _way(self, folder: Path) -> list[Path]:
@@ -148,11 +148,11 @@ class Snapshot:
         upwards = [folder, *folder.parents]
         return upwards[upwards.index(self._workspace) :: -1]
 
-    def _make_way(self, repository: Path) -> None:
+    def _restore_folders(self, repository: Path) -> None:
         for folder in self._way(repository):
             _make_folder(folder)
 
-    def _look_at(self, path: Path) -> None:
+    def _protect(self, path: Path) -> None:
         """Restores a `.git` that is there now. Git also looks in folders of the outer repository."""
         if not is_folder(path):
             self._before.setdefault(path, None)
@@ -194,7 +194,7 @@ def _copy(path: Path) -> _Copy:
     return (path.read_bytes() if stat.S_ISREG(mode) else b""), mode
 
 
-def _is_as(copy: _Copy, path: Path) -> bool:
+def _matches(copy: _Copy, path: Path) -> bool:
     """Compares without reading more than needed to see a difference, since a program may have put anything there."""
     try:
         status = path.lstat()
@@ -204,16 +204,16 @@ def _is_as(copy: _Copy, path: Path) -> bool:
         case str():
             return stat.S_ISLNK(status.st_mode) and os.readlink(path) == copy
         case Mapping():
-            return _holds(path, copy)
+            return _folder_matches(path, copy)
         case (content, mode) if mode == status.st_mode:
             return not stat.S_ISREG(mode) or (len(content) == status.st_size and path.read_bytes() == content)
     return False
 
 
-def _holds(folder: Path, copies: Mapping[str, _Copy]) -> bool:
+def _folder_matches(folder: Path, copies: Mapping[str, _Copy]) -> bool:
     names = {child.name for child in entries(folder)}
     is_alike = is_folder(folder) and names == copies.keys()
-    return is_alike and all(_is_as(copy, folder / name) for name, copy in copies.items())
+    return is_alike and all(_matches(copy, folder / name) for name, copy in copies.items())
 
 
 def _restore(path: Path, copy: _Copy) -> None:

@@ -155,7 +155,7 @@ class SyscallFilter:
         yield from _privileged_files()
         if not (self.isolated and self.keeps_metadata):
             yield from map(_ignore, _METADATA)
-        yield from _in_namespaces() if self.isolated else _beside_others()
+        yield from _in_namespaces() if self.isolated else _without_namespaces()
         yield from _always()
 
 
@@ -217,7 +217,7 @@ def _in_namespaces() -> Iterator[_SyscallRule]:
     yield from (_refuse(name, _is(argument, _SUPERVISOR)) for name, argument in _OF_A_PROCESS.items())
 
 
-def _beside_others() -> Iterator[_SyscallRule]:
+def _without_namespaces() -> Iterator[_SyscallRule]:
     """Refuses what namespaces would hide: the user's other files, sockets and processes."""
     yield from (_refuse(name, error=errno.EACCES) for name in _NAMES)
     yield from (_refuse(name, _is_not(argument, 0)) for name, argument in _OF_A_PROCESS.items())

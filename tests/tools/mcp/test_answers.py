@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from ai_battle.core.messages import Image, Text
-from ai_battle.tools.mcp.links import GIVEN
+from ai_battle.tools.mcp.links import INHERITED
 
 from .conftest import Running, Toolbox, program, run, until
 
@@ -60,7 +60,7 @@ async def test_a_server_is_given_few_variables_and_works_in_its_folder(shop: Too
     folder = json.loads((await shop.call("shop:folder")).text)["result"]
 
     assert given["TOKEN"] == "theirs"
-    assert set(given) <= {*GIVEN, "TOKEN"}
+    assert set(given) <= {*INHERITED, "TOKEN"}
     assert folder.endswith(os.path.join("base0", "data"))
 
 

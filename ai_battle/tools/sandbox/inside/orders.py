@@ -13,10 +13,10 @@ class Orders:
     readable: list[str]
     writable: list[str]  # empty: Landlock is not used
     devices: list[str]
-    listed: list[str]  # folders of which the names may be seen
+    listed: list[str]  # folders whose entries may be listed
     syscall_filter: bytes  # for seccomp; empty: none
-    isolated: bool  # in namespaces of its own, where a count of processes counts nobody else's
-    proxy_channel: int  # a descriptor by which a socket for the proxy is sent; -1: there is none
+    isolated: bool  # in its own namespaces, where a limit on processes counts only its own
+    proxy_channel: int  # the descriptor to send a socket for the proxy; -1: none
     seconds: float
     memory: int
     address_space: int  # 0: unlimited

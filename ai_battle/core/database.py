@@ -63,8 +63,8 @@ class Database:
                     connection.execute(command)
             elif found != format_:
                 raise StoreError(
-                    f"{self.path} is of another version of ai-battle (format {found}, this one has {format_}); use "
-                    "the version that made it, or move the file away and start again."
+                    f"{self.path} was made by another version of ai-battle (format {found}, this one has {format_}); "
+                    "use the version that made it, or move the file away and start again."
                 )
 
 
@@ -87,7 +87,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(
-            f"{path} can't be opened: {error.strerror}; XDG_STATE_HOME names another folder, or state under server:."
+            f"{path} can't be opened: {error.strerror}; set XDG_STATE_HOME, or state: under server:, to another folder."
         ) from error
     except (sqlite3.Error, json.JSONDecodeError) as error:
         damaged = (

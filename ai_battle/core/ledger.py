@@ -395,6 +395,6 @@ def limit_reached() -> str:
 def unpriced_reason(model: str, place: str = "next to the limit") -> str:
     """Returns why a limit in dollars refuses a model, and what the user can do."""
     return (
-        f"The price of {model} is not known, so a limit in dollars can't hold: state it under 'prices:', or say "
+        f"The price of {model} is not known, so a limit in dollars can't hold: state it under 'prices:', or set "
         f"'unpriced: allow' {place}."
     )

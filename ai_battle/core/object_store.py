@@ -251,7 +251,7 @@ def _key_of(address: str) -> str:
     key = address.removeprefix(SCHEME)
     bucket, _, folder = key.partition("/")
     if not address.startswith(SCHEME) or not bucket or not folder:
-        raise ConfigError(f"{address} is no address of a folder; write it as {SCHEME}BUCKET/FOLDER.")
+        raise ConfigError(f"{address} is not the address of a folder; write it as {SCHEME}BUCKET/FOLDER.")
     return key
 
 

@@ -33,7 +33,7 @@ def store_place(place: str | Path) -> str | Path:
         return str(place)
     # A scheme of one letter is a drive of Windows, as in C:/.
     if separator and "/" not in scheme and len(scheme) > 1:
-        raise ConfigError(f"{scheme}: is no Redis scheme ({', '.join(SCHEMES)}), and no folder.")
+        raise ConfigError(f"{scheme}: is not a Redis scheme ({', '.join(SCHEMES)}), nor a folder.")
     return Path(place)
 
 
@@ -92,7 +92,7 @@ def _client(module: str, url: str) -> Any:
             retry=retry.Retry(backoff.NoBackoff(), 1),
         )
     except ValueError as error:
-        raise ConfigError(f"{without_password(url)} is no address of a Redis: {error}") from error
+        raise ConfigError(f"{without_password(url)} is not a Redis address: {error}") from error
     return redis.Redis(connection_pool=pool)
 
 

@@ -56,12 +56,12 @@ class ShadowTrial:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the answer that was sent was worse than the helper's would have been."""
+        """Returns whether the answer that was sent was worse than the helper's would have been."""
         return self.outcome == "loss" and not self.helped
 
     @property
     def weight(self) -> float:
-        """How many requests the trial stands for: the inverse of its probability (Horvitz and Thompson, 1952)."""
+        """Returns how many requests the trial represents: its inverse probability (Horvitz and Thompson, 1952)."""
         return 1 / self.share
 
     @property

@@ -67,7 +67,7 @@ def undo_version(store: EvidenceStore, pair: str) -> Sequence[CalibrationVersion
     """
     known = {version.number: version for version in read_versions(store, pair)}
     if not known:
-        raise ConfigError(f"{pair} has not calibrated itself; a pair that says `calibration: auto` does.")
+        raise ConfigError(f"{pair} has not calibrated itself; only a pair with `calibration: auto` does.")
     now = known[max(known)]
     before = known.get((now.restored or now.number) - 1)
     while before and before.restored:
@@ -75,7 +75,7 @@ def undo_version(store: EvidenceStore, pair: str) -> Sequence[CalibrationVersion
     if not before:
         raise ConfigError(
             f"There is nothing to go back to: version {now.restored or now.number} is the first of {pair}. To let "
-            "each answer get help, take its calibration away, or say threshold: 1."
+            "each answer get help, remove its calibration, or set threshold: 1."
         )
     keep_version(store, pair, before.calibration, before.labels, after=now.number, restored=before.number)
     return now, read_versions(store, pair)[-1]

@@ -125,7 +125,7 @@ def read_file(path: Path, named: str, options: ReadingOptions = ReadingOptions()
         with open(path, "rb", buffering=0, opener=open_at_once) as file:  # other programs read from its descriptor
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise ConfigError(f"{named} is no regular file but {_special(status.st_mode)}")
+                raise ConfigError(f"{named} is not a regular file but {_special(status.st_mode)}")
             kind = _kind(file.read(HEAD), named, options.type)
             if status.st_size > LARGEST[kind]:
                 raise ConfigError(_too_large(named, kind, status.st_size))
@@ -181,7 +181,7 @@ def _read_image(opened: _OpenFile) -> FileContent:
     data, options = opened.read(), opened.options
     media_type = pictures.media_type(data)
     if fault := pictures.damage(data, media_type):
-        raise ConfigError(f"{opened.named} begins like a {TITLES[media_type]}, and is damaged: {fault}")
+        raise ConfigError(f"{opened.named} begins like a {TITLES[media_type]}, but is damaged: {fault}")
     pictures.check_pixels(data, opened.named)
     notes: tuple[str, ...] = ()
     box = pictures.resolution(options.resolution or PICTURE_BOX)
@@ -323,7 +323,7 @@ def _read_csv(opened: _OpenFile) -> FileContent:
         with TextIOWrapper(BufferedReader(opened.file), "utf-8-sig", newline="") as text:
             return _table(opened, *texts.csv_text(text, opened.named))
     except UnicodeDecodeError:
-        raise NothingToSend(f"{opened.named} is no text in UTF-8") from None
+        raise NothingToSend(f"{opened.named} is not UTF-8 text") from None
 
 
 def _read_json(opened: _OpenFile) -> FileContent:
@@ -331,7 +331,7 @@ def _read_json(opened: _OpenFile) -> FileContent:
     try:
         return _table(opened, *texts.json_text(text))
     except (ValueError, RecursionError):
-        note = f"{opened.named} is no valid JSON; it is sent as a text"
+        note = f"{opened.named} is not valid JSON, so it is sent as text"
         return opened.content("text", Text(fence_text(opened.shown, text)), notes=(note,))
 
 

@@ -14,7 +14,7 @@ MOST_CHARACTERS = 20_000
 """Longer texts are cut."""
 COLUMNS, CELL = 60, 60
 FENCE = "```"
-NO_OTHER = "no picture, PDF or video that models are sent"
+NO_OTHER = "not a picture, PDF or video that models accept"
 DELIMITERS = ",;\t|"
 ENTRIES, DEEPEST, LONGEST_TEXT = (20, 5, 2, 1), 8, 300
 
@@ -45,9 +45,9 @@ def decode(data: bytes, named: str) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise NothingToSend(f"{named} is no text in UTF-8 (byte {error.start}), and {NO_OTHER}") from None
+        raise NothingToSend(f"{named} is not UTF-8 text (byte {error.start}), and {NO_OTHER}") from None
     if "\0" in text:
-        raise NothingToSend(f"{named} is no text, and {NO_OTHER}")
+        raise NothingToSend(f"{named} is not text, and {NO_OTHER}")
     if not text.strip():
         raise NothingToSend(f"{named} is empty")
     return text
@@ -84,7 +84,7 @@ def _rows(file: TextIO, delimiter: str, name: str) -> Iterator[list[str]]:
         yield from reader
     except csv.Error as error:
         raise ConfigError(
-            f"{name}:{reader.line_num} is no row of a table: {error}; with a name in .txt it is sent as it is"
+            f"{name}:{reader.line_num} is not a row of a table: {error}; with a name in .txt it is sent as it is"
         ) from error
 
 

@@ -64,7 +64,7 @@ class ToolRegistry:
     def register_tool(self, tool: Tool) -> None:
         """Registers a tool. Raises `ConfigError` if its name is taken or missing, or its parameters are invalid."""
         if not isinstance(tool, Tool):
-            raise ConfigError(f"{tool!r:.80} is no Tool; derive it from ai_battle.Tool or decorate it with @tool")
+            raise ConfigError(f"{tool!r:.80} is not a Tool; derive it from ai_battle.Tool or decorate it with @tool")
         described = spec(tool)
         there = self._tools.setdefault(described.name, tool)
         if there is not tool:
@@ -147,7 +147,7 @@ def json_schema(name: str, parameters: Any) -> dict[str, Any]:
     if schema.get("type") != "object":
         problems.append("type: the arguments of a tool are an object")
     if problems:
-        raise ConfigError(f"The parameters of {name} are no JSON Schema: {'; '.join(problems)}")
+        raise ConfigError(f"The parameters of {name} are not a JSON Schema: {'; '.join(problems)}")
     return {"properties": {}, **schema}
 
 

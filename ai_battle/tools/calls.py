@@ -44,7 +44,7 @@ class RunnerLimits:
 
     def __post_init__(self) -> None:
         if self.max_rounds < 1:
-            raise ConfigError("max_rounds must be at least 1; leave the tools away to have none called.")
+            raise ConfigError("max_rounds must be at least 1; leave out the tools to have none called.")
 
     @property
     def rounds(self) -> int:
@@ -118,7 +118,7 @@ class CallGuard:
 
     @property
     def in_circles(self) -> bool:
-        """Whether the calls ended because they got nowhere, rather than at a limit."""
+        """Returns whether the calls ended because they got nowhere, rather than at a limit."""
         return self.ended in (CIRCLE, GIVEN_ALREADY, NO_SUCH_TOOLS)
 
     def result_without_running(self, planned: PlannedCall) -> ToolResult | None:

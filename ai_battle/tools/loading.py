@@ -88,7 +88,7 @@ def from_file(path: Path) -> list[Source]:
     if not path.is_file():
         raise ConfigError(f"There is no file {path}; paths: names Python files with tools, or folders of them")
     if path.suffix != ".py":
-        raise ConfigError(f"{path} is no Python file with tools; paths: names files such as dice.py")
+        raise ConfigError(f"{path} is not a Python file with tools, such as dice.py")
     module = plugins.load_file(path, f"The tools of {path} do not load")
     if not (found := tools_of(module)):
         raise ConfigError(f"{path} has no tools; it needs a class derived from ai_battle.Tool or a function with @tool")
@@ -108,7 +108,7 @@ def make_tool(source: Source, parameters: Mapping[str, Any], place: LoadContext)
             raise ConfigError(f"{name} takes no parameters, so there is no place for {', '.join(parameters)}.")
         return source
     if "allow_unsandboxed" in parameters:
-        raise ConfigError(f"{name}: allow_unsandboxed is not for files; it is said on the command line.")
+        raise ConfigError(f"{name}: allow_unsandboxed can be set only on the command line, not in a file.")
     plugins.check_options(source, name, parameters)
     wanted = inspect.signature(source).parameters
     given = {field.name: getattr(place, field.name) for field in fields(place) if field.name in wanted}

@@ -162,7 +162,7 @@ def test_who_was_thought_dead_stops_and_keeps_its_own(store: ObjectStore, here: 
     _, err = run.communicate(timeout=60)
     assert run.returncode == 1
     assert "was changed by somebody else, who continues there" in err
-    (kept,) = re.findall(r"is all in (\S+), and stays there", err)
+    (kept,) = re.findall(r"is kept in (\S+)\.", err)
     assert (Path(kept) / "journal.jsonl").is_file()
     assert store.get("runs/frozen/journal.jsonl") == ended
 
@@ -193,7 +193,7 @@ def test_a_store_that_goes_away_costs_nothing_that_was_said(
         lost.lose()
         _, err = run.communicate(timeout=120)
     assert run.returncode == 1
-    (kept,) = re.findall(r"is all in (\S+), and stays there", err)
+    (kept,) = re.findall(r"is kept in (\S+)\.", err)
     assert f"error: {RUNS}/lost can't be used" in err
     assert ai_battle("show", kept, 18).code == 0
 

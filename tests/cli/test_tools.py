@@ -70,7 +70,7 @@ def test_wrong_calls_say_what_is_wrong_and_exit_with_2(ai_battle: Run) -> None:
             "must be auto or strict or docker or none",
         ),
         (("tools", "call", "calculator", "{}", "--set", "colour=red"), "has no option 'colour'"),
-        (("tools", "call", "calculator", "{}", "--set", "allow_unsandboxed=true"), "not for files"),
+        (("tools", "call", "calculator", "{}", "--set", "allow_unsandboxed=true"), "only on the command line"),
         (("tools", "list", "--path", "missing.py"), "does not exist"),
     ):
         called = ai_battle(*arguments)

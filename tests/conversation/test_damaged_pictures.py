@@ -97,7 +97,7 @@ def test_it_is_refused_by_validate_and_run_alike_with_its_place(tmp_path: Path) 
     talk = {"goal": "Look.", "models": models, "input_file": "x.png"}
     (tmp_path / "look.yaml").write_text(repr({"discussion": talk}))
     loaded = load(tmp_path / "look.yaml")
-    words = "x.png begins like a PNG, and is damaged: it is cut off in its chunk 'IDAT'"
+    words = "x.png begins like a PNG, but is damaged: it is cut off in its chunk 'IDAT'"
 
     assert [(problem.path, problem.message) for problem in check(loaded)] == [
         (("discussion", "input_file", "path"), words)

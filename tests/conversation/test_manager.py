@@ -111,7 +111,7 @@ async def test_a_killed_scripted_run_goes_on_with_the_next_line_of_the_script(he
         ),
         (
             {"input_file": {"path": "odd.bin"}},
-            r"discussion\.input_file\.path: odd\.bin is no text",
+            r"discussion\.input_file\.path: odd\.bin is not UTF-8 text",
         ),
         ({"input_files": ["empty.txt"]}, r"discussion\.input_files\.files\[0\]\.path: empty\.txt is empty"),
         (

@@ -110,7 +110,9 @@ def test_a_store_of_another_version_is_named_and_left_alone(tmp_path: Path) -> N
     EvidenceStore(tmp_path).close()
     with sqlite3.connect(tmp_path / NAME) as connection:
         connection.execute("PRAGMA user_version = 7")
-    with pytest.raises(StoreError, match=rf"{tmp_path / NAME} is of another version .*format 7.*move the file away"):
+    with pytest.raises(
+        StoreError, match=rf"{tmp_path / NAME} was made by another version .*format 7.*move the file away"
+    ):
         EvidenceStore(tmp_path)
 
 
@@ -122,7 +124,7 @@ def test_a_file_that_is_no_store_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_that_can_not_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match=r"evidence.sqlite can't be opened: .*; XDG_STATE_HOME names another folder"):
+    with pytest.raises(StoreError, match=r"evidence.sqlite can't be opened: .*; set XDG_STATE_HOME"):
         EvidenceStore(tmp_path / "file")
 
 

@@ -53,17 +53,17 @@ def locked_pdf() -> bytes:
 @pytest.mark.parametrize(
     ("name", "data", "why"),
     [
-        ("x.png", b"\x89PNG\r\n\x1a\nno picture at all", "x.png begins like a PNG, and is damaged"),
+        ("x.png", b"\x89PNG\r\n\x1a\nno picture at all", "x.png begins like a PNG, but is damaged"),
         ("x.png", bomb(), "x.png has 20000x10000 pixels; 89 million are the most that a picture may have"),
-        ("x.bin", bytes(range(256)), "x.bin is no text in UTF-8 (byte 128), and no picture, PDF or video"),
+        ("x.bin", bytes(range(256)), "x.bin is not UTF-8 text (byte 128), and not a picture, PDF or video"),
         ("x.txt", b" \n", "x.txt is empty"),
         ("x.png", b"", "x.png is empty"),
         ("x.pdf", b"", "x.pdf is empty"),
         ("x.mp4", b"", "x.mp4 is empty"),
         ("odd \x1b[31m`name`\u2603.txt", b"", "odd \u241b[31m`name`\u2603.txt is empty"),
         ("x.csv", b"", "x.csv is empty"),
-        ("x.csv", b"a,b\n1,\xff\n", "x.csv is no text in UTF-8"),
-        ("x.csv", b"a,b\n" + b"1" * 200_000 + b",2\n", "x.csv:2 is no row of a table"),
+        ("x.csv", b"a,b\n1,\xff\n", "x.csv is not UTF-8 text"),
+        ("x.csv", b"a,b\n" + b"1" * 200_000 + b",2\n", "x.csv:2 is not a row of a table"),
         ("x.pdf", locked_pdf(), "x.pdf is a PDF that can't be read: it needs a password; save it without one"),
         ("x.pdf", pdf("", ""), "x.pdf is a PDF without text (pictures of pages, as scanners make them)"),
         ("x.pdf", pdf("One.")[:-200], "x.pdf is a PDF that can't be read: it is damaged"),
@@ -148,8 +148,8 @@ def test_a_folder_that_nobody_may_look_into_is_named(refusal: Check, folder: Pat
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names here")
 def test_a_pipe_and_a_device_are_not_waited_for(refusal: Check, folder: Path) -> None:
     os.mkfifo(folder / "pipe.txt")
-    assert "pipe.txt is no regular file but a pipe" in refusal(["pipe.txt"])
-    assert "/dev/zero is no regular file but a device or a socket" in refusal(["/dev/zero"])
+    assert "pipe.txt is not a regular file but a pipe" in refusal(["pipe.txt"])
+    assert "/dev/zero is not a regular file but a device or a socket" in refusal(["/dev/zero"])
 
 
 def test_a_link_that_leads_nowhere_is_named_as_that(refusal: Check, folder: Path) -> None:

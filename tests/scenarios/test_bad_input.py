@@ -284,7 +284,7 @@ class TestInputFiles:
         path = write_config(GOOD + "  input_files: [{path: thing.bin, type: image}]\n")
         assert refusal(ai_battle("run", path)) == (
             "talk.yaml:7:24 discussion.input_files.files[0].path: "
-            "thing.bin is no text in UTF-8 (byte 128), and no picture, PDF or video that models are sent"
+            "thing.bin is not UTF-8 text (byte 128), and not a picture, PDF or video that models accept"
         )
 
     def test_a_pdf_that_is_damaged(self, ai_battle: Command) -> None:

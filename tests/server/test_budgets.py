@@ -142,7 +142,7 @@ async def test_two_files_with_other_limits_for_a_key_on_one_redis_are_told(
 
 def test_a_state_that_is_neither_folder_nor_redis_is_refused(tmp_path: Path) -> None:
     (tmp_path / "server.yaml").write_text(FILE.format(state="reddis://localhost/0"))
-    with pytest.raises(ConfigError, match=r"server.state: reddis: is no Redis scheme \(redis, rediss, unix\)"):
+    with pytest.raises(ConfigError, match=r"server.state: reddis: is not a Redis scheme \(redis, rediss, unix\)"):
         ConfigSource(str(tmp_path / "server.yaml")).load()
 
 

@@ -195,5 +195,5 @@ async def test_a_file_of_another_version_is_left_alone(tmp_path: Path) -> None:
 
     with sqlite3.connect(tmp_path / NAME) as connection:
         connection.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match="is of another version of ai-battle"):
+    with pytest.raises(StoreError, match="was made by another version of ai-battle"):
         SqliteCounts(tmp_path)

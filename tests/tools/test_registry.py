@@ -105,7 +105,7 @@ def test_the_same_tool_may_come_twice_but_not_two_of_one_name() -> None:
         ({"parameters": {"zone": "string"}}, "'zone' of clock needs a JSON Schema, not 'string'"),
         (
             {"parameters": {"zone": {"type": "str"}}},
-            r"properties\.zone\.type: \"str\" is no type.*did you mean 'string'",
+            r"properties\.zone\.type: \"str\" is not a type.*did you mean 'string'",
         ),
         ({"parameters": {"type": "array"}}, "the arguments of a tool are an object"),
         ({"parameters": {"type": "object", "properties": 3}}, "properties: must be an object"),
@@ -126,7 +126,7 @@ def test_a_tool_that_can_not_say_what_it_is_is_a_clear_error(attribute: str) -> 
 
 
 def test_something_else_than_a_tool_is_refused() -> None:
-    with pytest.raises(ConfigError, match="is no Tool"):
+    with pytest.raises(ConfigError, match="is not a Tool"):
         ToolRegistry(["clock"])  # type: ignore[list-item]
 
 

@@ -26,14 +26,16 @@ class DatabaseServer:
         try:
             written = self._alchemy.make_url(url)
         except self._alchemy.exc.ArgumentError as error:
-            raise ConfigError("database_query: the database is no URL, such as postgresql://user@host/name") from error
+            raise ConfigError(
+                "database_query: the database is not a URL such as postgresql://user@host/name"
+            ) from error
         self.url = written.set(drivername=DRIVERS.get(written.drivername, written.drivername))
         self.writing = writing
         self._is_postgres = self.url.get_backend_name() == "postgresql"
         if not writing and not self._is_postgres:
             raise ConfigError(
                 f"database_query can't keep {self.url.get_backend_name()} read-only; give it a user that may only "
-                "read, and say so: allow_writing: true"
+                "read, and set allow_writing: true"
             )
         self._engine = self._make_engine()
         self.description = f"{self.url.get_backend_name()}; what tables there are says information_schema.tables"

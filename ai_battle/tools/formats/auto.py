@@ -133,7 +133,7 @@ class AutoTools(ClientWrapper):
         # A refusal of this `tool_choice` alone says nothing about tools.
         if request.tool_choice == "auto" or "tool_choice" not in str(error):
             self._memory.remember(*self._known_as, TOOLS)
-        await emit(Warned(f"{self._name} refuses tools, so it is told of them in the text: {error}"))
+        await emit(Warned(f"{self._name} refuses tools, so they are described to it in the text: {error}"))
         return await self._complete_in_text(request, emit)
 
 

@@ -137,7 +137,7 @@ class ProgramLink(Link):
         """Returns the program's path. Programs installed next to ours are found even if they are not on the PATH."""
         command = str(Path(self._settings.command).expanduser())
         if not self._folder.is_dir():
-            raise ConfigError(f"its working directory {self._folder} is not there")
+            raise ConfigError(f"its working directory {self._folder} does not exist")
         if os.path.dirname(command):
             command = str(self._folder / command)
         path = self._settings.env.get("PATH") or os.environ.get("PATH", os.defpath)

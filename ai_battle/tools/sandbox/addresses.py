@@ -153,5 +153,7 @@ def _entries(written: str) -> Iterable[tuple[str, int]]:
     except RequestRefused:
         found = []
     if not found or (below and found[0].is_numeric):
-        raise ConfigError(f"allow_hosts: {written!r} is no host; write example.org, *.example.org or example.org:8080")
+        raise ConfigError(
+            f"allow_hosts: {written!r} is not a host; write example.org, *.example.org or example.org:8080"
+        )
     return {(f"{below}{address.host}", address.port) for address in found}

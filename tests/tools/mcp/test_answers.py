@@ -108,7 +108,7 @@ async def test_a_tool_whose_schema_is_none_is_left_out(running: Running) -> None
         assert tools.registry.names == ["odd:good"]
 
     (warning,) = tools.warnings
-    assert "odd:bad are no JSON Schema" in warning
+    assert "odd:bad are not a JSON Schema" in warning
 
 
 async def test_equal_names_of_two_servers_are_two_tools_in_the_order_of_the_file(running: Running) -> None:

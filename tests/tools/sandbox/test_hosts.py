@@ -58,9 +58,9 @@ def test_a_host_is_allowed_as_it_is_written(written: str, host: str, port: int, 
     "written", ["", "*", "*.", "http://example.org", "a b", "example.org/x", "me@example.org", "*.10.0.0.1", "a:99999"]
 )
 def test_what_is_no_host_is_named(written: str) -> None:
-    with pytest.raises(ConfigError, match=r"allow_hosts: .* is no host; write example\.org"):
+    with pytest.raises(ConfigError, match=r"allow_hosts: .* is not a host; write example\.org"):
         AddressFilter([written])
-    with pytest.raises(ConfigError, match="is no host"):
+    with pytest.raises(ConfigError, match="is not a host"):
         CodeExecutionTool(allow_hosts=[written])
 
 

@@ -20,7 +20,7 @@ from .events import BudgetReached, ModelReplied
 from .exchange import NOTHING_USED, Usage
 from .plugins import check_options
 
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # dollars by which sums of floats may be off
 RUN = "the run"
 POLL_SECONDS = 0.1
 """Seconds between two checks of whether calls of other processes still block this one."""

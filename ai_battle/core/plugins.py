@@ -53,6 +53,7 @@ def load_file(path: Path, failed: str) -> ModuleType:
     assert spec.loader
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
     try:
+        # What the file prints must not mix with our output, which other programs may parse.
         with translate_errors(failed, ConfigError), redirect_stdout(sys.stderr):
             spec.loader.exec_module(module)
     except SystemExit as error:

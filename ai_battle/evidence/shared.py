@@ -136,7 +136,7 @@ class SharedRecords:
 
     def add(self, where: RecordKey, document: str, text: str) -> bool:
         """Adds a record and returns whether it is new; an existing one stays as it is."""
-        self.update()
+        self.update()  # first, so that a Redis that has lost its contents gets them back before anything new
         added = self._write(where, _row(time.time(), document, text), "")
         self.refresh()
         return added
@@ -185,6 +185,7 @@ class SharedRecords:
         """Copies a batch of changes. Returns whether there may be more."""
         with self._copy.transaction("BEGIN") as connection:
             epoch, last = _copy_state(connection)
+        # No transaction is open while Redis is asked, so that no other process waits for the network.
         news = self._news(last)
         if news.epoch != epoch or news.gap:
             self._begin_anew(news, give_back=news.epoch != epoch)

@@ -19,6 +19,8 @@ NAME = "evidence.sqlite"
 FORMAT = 1
 MOST_RECORDS, TRIM_EVERY = 200_000, 1_000
 """How many records of a collection are kept, the newest ones, and after how many new ones the oldest are deleted."""
+# AUTOINCREMENT never reuses a number, so that `number` is the order of creation. The triggers keep the search index,
+# which has no copy of the texts, in step with the records.
 _SCHEMA = (
     "CREATE TABLE records (number INTEGER PRIMARY KEY AUTOINCREMENT, collection TEXT NOT NULL, pair TEXT NOT NULL, "
     "key TEXT NOT NULL, time REAL NOT NULL, document TEXT NOT NULL, text TEXT NOT NULL, "
@@ -80,6 +82,7 @@ class EvidenceStore:
                 "ON CONFLICT DO NOTHING"
             )
             added = connection.execute(command, values)
+            # Not at every insert, since finding the oldest records costs more than the insert.
             if added.rowcount and (added.lastrowid or 0) % TRIM_EVERY == 0:
                 _trim(connection, collection)
         return added.rowcount > 0

@@ -83,7 +83,7 @@ def read_trials(
     store: EvidenceStore, pair: str, *, newest: int = MOST_RECORDS
 ) -> Sequence[tuple[EvidenceRecord, ShadowTrial]]:
     """Returns the trials of a pair in order, with their records. Raises `StoreError`."""
-    names = {each.name for each in fields(ShadowTrial)}
+    names = {each.name for each in fields(ShadowTrial)}  # a newer version may have stored further fields
     return [
         (record, ShadowTrial(**{name: value for name, value in record.document.items() if name in names}))
         for record in store.records(TRIALS, pair, newest=newest)

@@ -39,6 +39,7 @@ class LossWatch:
         """Returns the watch after a verdict: `loss` is 1 for a lost request, 0 for one that was not, or in between."""
         seen, stake = self.seen + 1, _stake(self.seen + 1)
         each = stake / len(TIMES)
+        # A multiple of a large promise could exceed 1, so it is capped halfway between the promise and 1.
         bets = tuple(
             (bet + each) * _gain(min(times * self.promised, (1 + self.promised) / 2), self.promised, loss)
             for bet, times in zip(self.bets, TIMES, strict=True)

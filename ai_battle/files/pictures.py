@@ -84,7 +84,7 @@ def has_metadata(data: bytes) -> bool:
 
 
 def check_pixels(data: bytes, name: str) -> None:
-    """Raises `ConfigError` for a picture that would fill the memory when decoded, though its file may be small."""
+    """Raises `ConfigError` for a decompression bomb: a small file with too many pixels to decode."""
     width, height = size(data)
     if width * height > MOST_PIXELS:
         most = f"{MOST_PIXELS / 1e6:.0f} million"

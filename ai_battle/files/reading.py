@@ -239,7 +239,7 @@ def _read_pdf(opened: _OpenFile) -> FileContent:
     native = "documents" in options.native and opened.size <= LARGEST_NATIVE
     if native and not _has_pdf_reader() and "documents" not in options.plain:
         return opened.content("PDF", _whole_pdf(opened))
-    opened.file.seek(0)
+    opened.file.seek(0)  # the other process shares the position of the descriptor
     found = _read_pages(opened.file, opened.named)
     pages: int = found["pages"]
     native = native and pages <= MOST_PAGES

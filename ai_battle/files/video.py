@@ -101,7 +101,11 @@ def _output(command: tuple[str, ...], name: str, ends: float) -> bytes:
     # To a file, since a pipe would stay open if the program is a wrapper script whose child outlives it.
     with TemporaryFile() as written:
         process = subprocess.Popen(  # noqa: S603 - a fixed program, and no shell
-            command, stdin=subprocess.DEVNULL, stdout=written, stderr=subprocess.DEVNULL, start_new_session=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=written,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # so that `_end` reaches children
         )
         try:
             process.wait(max(0.1, ends - monotonic()))

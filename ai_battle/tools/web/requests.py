@@ -141,6 +141,7 @@ def _session(
     )
     headers: Mapping[str, str] = {"user-agent": AGENT, "accept-language": "en,*;q=0.5"}
     timeout = aiohttp.ClientTimeout(total=bounds.seconds)
+    # A proxy from the environment would connect in our place, without the check of the address.
     return aiohttp.ClientSession(
         connector=connector, headers=headers, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar(), trust_env=False
     )

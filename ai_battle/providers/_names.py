@@ -51,27 +51,28 @@ class Catalogue:
     names begin to a provider. `output_limits` are patterns of `provider/model` with the longest answer in tokens.
     """
 
-    names: Mapping[str, tuple[str, ...]]
-    vendors: Mapping[str, str]
-    short: Mapping[str, str]
-    retired: Mapping[str, str]
-    families: Mapping[str, str]
-    output_limits: Mapping[str, int]
+    names: dict[str, tuple[str, ...]]
+    vendors: dict[str, str]
+    short: dict[str, str]
+    retired: dict[str, str]
+    families: dict[str, str]
+    output_limits: dict[str, int]
 
 
 @cache
 def catalogue() -> Catalogue:
     """Returns what is known of the vendors' models, as of `KNOWN_ON`."""
-    folder = sorted((Path(__file__).parent / "catalogue").glob("*.toml"))
-    tables = {file.stem: tomllib.loads(file.read_text(encoding="utf-8")) for file in folder}
-    return Catalogue(
-        {vendor: tuple(table["names"]) for vendor, table in tables.items()},
-        {name: vendor for vendor, table in tables.items() for name in table["names"]},
-        {short: name for table in tables.values() for short, name in table["short"].items()},
-        {old: new for table in tables.values() for new, replaced in table["retired"].items() for old in replaced},
-        {family: vendor for vendor, table in tables.items() for family in table["families"]},
-        {pattern: limit for table in tables.values() for pattern, limit in table["output_limits"].items()},
-    )
+    known = Catalogue({}, {}, {}, {}, {}, {})
+    for file in sorted((Path(__file__).parent / "catalogue").glob("*.toml")):
+        vendor, table = file.stem, tomllib.loads(file.read_text(encoding="utf-8"))
+        known.names[vendor] = tuple(table["names"])
+        known.vendors.update(dict.fromkeys(table["names"], vendor))
+        known.short.update(table["short"])
+        known.families.update(dict.fromkeys(table["families"], vendor))
+        known.output_limits.update(table["output_limits"])
+        for successor, replaced in table["retired"].items():
+            known.retired.update(dict.fromkeys(replaced, successor))
+    return known
 
 
 def parse(spelled: str, custom: Collection[str] = ()) -> ModelName:

@@ -162,7 +162,7 @@ class Verdict:
             if gap := self.order_gap(judge):
                 yield (
                     f"With the participants in the other order, scores of {judge} differ by {gap[0]:.2g} on average, "
-                    f"{gap[1]:.2g} at the most."
+                    f"{gap[1]:.2g} at most."
                 )
         if count := self.false_quotations:
             dropped = sum(bool(rating.fault) for rating in self.ratings)

@@ -40,9 +40,7 @@ from .models import BuildContext, Model, is_gateway, model, spelling
 
 HERE = Path()
 PLAIN = ("threshold", "max_retries", "help_rate", "max_cost", "samples", "max_loops")
-ADVISES = (
-    "does not answer with the helper's words, and what it loses is not known; a promise goes with takeover or peers"
-)
+ADVISES = "does not answer with the helper's words, so its loss is unknown; a promise goes with takeover or peers"
 USUAL_CALL = Usage(1_500, 400)
 """The tokens that a helper is assumed to read and write per turn."""
 
@@ -346,9 +344,7 @@ def _require_promise(settings: PromiseSettings, kept: Promise | None, small: Mod
     those = [str(model.name) for model in (small, large) if model]
     if kept.models and [*map(spelling, kept.models)] != [*map(spelling, those)]:
         of, here = " and ".join(kept.models), " and ".join(those)
-        raise ConfigError(
-            f"The calibration is of {of}, and this pair is {here}, of which it promises nothing; {way}.", "promise"
-        )
+        raise ConfigError(f"The calibration is of {of} and promises nothing for this pair, {here}; {way}.", "promise")
 
 
 def assess(request: ModelRequest, answer: ModelResponse) -> Assessment:

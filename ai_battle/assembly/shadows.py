@@ -102,14 +102,14 @@ def promised_loss(settings: ShadowSettings, pair: Help) -> float | None:
     """Returns the share of requests that a pair may lose, or None if it is not watched. Raises `ConfigError`."""
     promised = pair.promise.loss if pair.promise else None
     if settings.watch and not (promised := settings.watch.loss or promised):
-        raise ConfigError("says no loss, and the pair has no promise; write loss: 0.03, say", "shadow.watch")
+        raise ConfigError("has no loss, and the pair has no promise; write for example loss: 0.03", "shadow.watch")
     return promised
 
 
 def require_self_calibrating(pair: Help, settings: ShadowSettings | None, traits: StrategyTraits) -> None:
     """Raises `ConfigError` if a pair can't calibrate itself."""
     if not pair.promise:
-        raise ConfigError("auto has to know what may be lost; write promise: {loss: 0.03}, say", "calibration")
+        raise ConfigError("auto needs a promise; write for example promise: {loss: 0.03}", "calibration")
     if not settings:
         raise ConfigError("auto learns from what the pair's shadow finds; write a shadow:", "calibration")
     if pair.peers or traits.replayed != "helper":

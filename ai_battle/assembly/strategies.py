@@ -167,7 +167,7 @@ def _check_values(pair: Help) -> None:
         raise PairOptionError("helper_sees", "is prompt, and a judge reads the attempt; say attempt or history")
     if pair.stream == "optimistic" and not traits(pair.strategy).drafts_alone:
         alone = ", ".join(name for name in names() if traits(name).drafts_alone)
-        raise PairOptionError("stream", f"is optimistic, and {pair.strategy} has no first answer to show; {alone} have")
+        raise PairOptionError("stream", f"is optimistic, but {pair.strategy} has no first answer to show; {alone} do")
 
 
 def _check_labels(pair: Help, make: Callable[..., ModelClient]) -> None:

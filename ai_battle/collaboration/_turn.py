@@ -368,7 +368,7 @@ def why_unusable(response: ModelResponse, role: Role = "helper") -> str:
     if in_words or response.stop in ("refusal", "content_filter"):
         return f"it declined to answer: {response.text[:200]}".rstrip(": ")
     if not response.text.strip() and not response.tool_calls:
-        return f"it answered with nothing (stop: {response.stop})"
+        return f"it gave an empty answer (stop: {response.stop})"
     return ""
 
 

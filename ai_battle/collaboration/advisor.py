@@ -110,7 +110,7 @@ class AdvisedModel(Strategy):
         super().__init__(primary, *(each.client for each in advisors), helping=helping)
         if primary.offered_tools:
             raise ConfigError(
-                "advisor stands between a model and its tools: ToolCapableClient(advisor.create(model, ...), tools)."
+                "advisor goes between a model and its tools: ToolCapableClient(advisor.create(model, ...), tools)."
             )
         self.advisors = {each.name: each for each in advisors}
         if len(self.advisors) < len(advisors):

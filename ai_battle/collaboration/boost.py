@@ -252,11 +252,11 @@ def _why_unusable(planned: ModelResponse) -> str:
     """Returns why the auxiliary model should answer alone; empty if trying again may help."""
     text = planned.text
     if not text.strip():
-        return "it answered with nothing but tool calls, and has no tools"
+        return "it answered only with tool calls, and has no tools"
     if is_plan(text):
         return ""
     if planned.stop == "length":
-        return "it reached the limit of its length before a SUMMARY or GUIDANCE"
+        return "it reached its length limit before a SUMMARY or GUIDANCE"
     return f"it declined to answer: {text.strip()[:200]}" if refuses(text) else ""
 
 

@@ -35,7 +35,7 @@ class Cascade(Strategy):
         helping: Helping | None = None,
     ) -> None:
         if not models:
-            raise ConfigError("cascade takes one model or more beside the primary: 'models', or 'secondary'.")
+            raise ConfigError("cascade needs at least one model besides the primary: 'models', or 'secondary'.")
         super().__init__(primary, *models, helping=helping)
         self.models = tuple(models)
         self.detector = detector or StuckDetector()

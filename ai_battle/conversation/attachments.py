@@ -43,7 +43,7 @@ def refer(message: Message) -> Message:
     tokens, room = KEPT_TOKENS, KEPT_BYTES
     parts: list[Part] = []
     for key, of_file in parts_by_file(message):
-        needed, length = (estimate_parts(of_file), sum(map(_length, of_file))) if key else (0, 0)
+        needed, length = (estimate_parts(of_file), sum(map(part_size, of_file))) if key else (0, 0)
         if key and not file_of(of_file[0]).get("resend", needed <= tokens and length <= room):
             parts.append(_reference(of_file[0]))
             continue
@@ -61,7 +61,7 @@ def describe(message: Message, descriptions: Mapping[str, str]) -> Message:
     return message if tuple(parts) == message.parts else replace(message, parts=tuple(parts))
 
 
-def _length(part: Part) -> int:
+def part_size(part: Part) -> int:
     return len(part.text) if isinstance(part, Text) else len(getattr(part, "data", b""))
 
 

@@ -12,10 +12,11 @@ from ..config.documents import near_file
 from ..config.loading import LoadedDiscussion
 from ..config.problems import ConfigProblems, KeyPath, Problem
 from ..core.errors import ConfigError
-from ..core.messages import FILE_KINDS, Part, Text
+from ..core.messages import FILE_KINDS, Part
 from ..files.folders import list_folder
 from ..files.reading import LARGEST_PICTURE, MIB, FileContent, ReadingOptions, read_file
 from ..files.texts import NothingToSend
+from .attachments import part_size
 
 MOST_PICTURE_BYTES, MOST_BYTES = 8 * MIB, 20 * MIB
 """Limits of all pictures together, which are shrunk to fit, and of all files as they are sent."""
@@ -83,7 +84,7 @@ def _read_files(loaded: LoadedDiscussion) -> list[_InputRead]:
     named = [each for each in found if isinstance(each, _NamedFile)]
     options = _options(loaded, len(named))
     readings = [_read(each, loaded.base, options) if isinstance(each, _NamedFile) else each for each in found]
-    sent = sum(_size(part) for each in readings if each.content for part in each.content.parts)
+    sent = sum(part_size(part) for each in readings if each.content for part in each.content.parts)
     if sent > MOST_BYTES:
         words = f"{len(named)} files have {sent / MIB:.0f} MiB as they would be sent; {MOST_BYTES // MIB} are the most"
         return [_InputRead(named[-1].place[:2], error=f"{words}: name fewer, or a smaller max_resolution")]
@@ -98,10 +99,6 @@ def _options(loaded: LoadedDiscussion, files: int) -> ReadingOptions:
         native=NATIVE.intersection(frozenset().union(*kinds)),
         plain=NATIVE.difference(frozenset.intersection(*kinds)) if kinds else NATIVE,
     )
-
-
-def _size(part: Part) -> int:
-    return len(part.text) if isinstance(part, Text) else len(getattr(part, "data", b""))
 
 
 def _named_files(loaded: LoadedDiscussion) -> Iterator[_NamedFile | _InputRead]:

@@ -28,7 +28,7 @@ async def conclusion(
     """Returns the participant's outcome. If there is no answer it is empty, with a warning."""
     answer, usage = await request_aside(participant, outcome_request(request, wanted), emit, emit.wants)
     if isinstance(answer, AIBattleError):
-        await emit(Warned(f"There is no outcome, {participant.name} gave no answer: {answer}"))
+        await emit(Warned(f"There is no outcome, because {participant.name} gave no answer: {answer}"))
         return Concluded(participant.name, "", usage)
     text = answer.text.strip()
     if not isinstance(wanted, str):

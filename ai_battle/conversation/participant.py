@@ -113,10 +113,10 @@ async def request_answer(participant: Participant, request: ModelRequest, listen
     if response.stop == "refusal":
         raise Refused(f"{participant.name} declined to answer: {response.text[:200]}", partial=response.text)
     if not response.text.strip():
-        raise BadReply(f"{participant.name} answered with nothing (stop: {response.stop}).")
+        raise BadReply(f"{participant.name} gave an empty answer (stop: {response.stop}).")
     if calls := response.message.tool_calls:
         names = ", ".join(call.name for call in calls)
-        await listener(Warned(f"{participant.name} called {names}, which nothing runs; only the text is kept."))
+        await listener(Warned(f"{participant.name} called {names} without having tools; only the text is kept."))
         # APIs reject a history with calls that have no results, and other participants hear no message with calls.
         kept = tuple(part for part in response.message.parts if not isinstance(part, ToolCall))
         return replace(response, message=replace(response.message, parts=kept))

@@ -55,7 +55,7 @@ class Phase:
     def check(self, speakers: Sequence[str], names: Sequence[str]) -> None:
         """Raises `ConfigError` for speakers who take no turns, for unknown listeners and for unknown places."""
         if self.rounds < 1:
-            raise ConfigError(f"The rounds of phase {self.name!r} are {self.rounds}; it needs 1 or more.")
+            raise ConfigError(f"Phase {self.name!r} has {self.rounds} rounds; it needs 1 or more.")
         for what, named, known in (
             ("A speaker", self.speakers, speakers),
             ("A listener", self._listeners, names),

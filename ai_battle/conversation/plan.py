@@ -65,14 +65,14 @@ class Plan:
         if not self.prompt:
             raise ConfigError("A discussion needs a goal (or an initial_prompt).")
         if self.turns < 1:
-            raise ConfigError(f"turns is {self.turns}; it counts rounds, so it is 1 or more.")
+            raise ConfigError(f"turns is {self.turns}; it counts rounds and has to be 1 or more.")
         self.ends_early, self.steering  # noqa: B018 - both raise: for an unknown condition, for a wrong threshold
         self._check_phases()
 
     def _check_participants(self) -> None:
         names = [participant.name for participant in self.participants]
         if len(names) < 2:
-            raise ConfigError(f"A discussion needs two participants or more; there is {len(names)}.")
+            raise ConfigError(f"A discussion needs at least two participants; it has {len(names)}.")
         if twice := {name for name in names if names.count(name) > 1}:
             raise ConfigError(f"Participants need names of their own; used twice: {', '.join(sorted(twice))}.")
         for participant in self.participants:

@@ -173,7 +173,7 @@ def _whole_lines(file: IO[bytes], path: Path, end: int = 0) -> Iterator[JournalL
     malformed = 0
     for number, data in enumerate(file, 1):
         if malformed:
-            raise JournalError(f"{path}:{malformed}: malformed line; mend or remove it to read this run.")
+            raise JournalError(f"{path}:{malformed}: malformed line; repair or remove it to read this run.")
         start, end = end, end + len(data)
         record = _parse_line(data)
         if record is None:

@@ -126,7 +126,7 @@ class ClientSetup(SetupSource):
         added = checked_section(Pair, pair)
         helped = [participant for participant in self.plan.participants if _is_primary(participant, added)]
         if twice := next(filter(self._pair_of, helped), None):
-            raise ConfigError(f"{twice.name!r} is helped already, and one pair helps a participant.")
+            raise ConfigError(f"{twice.name!r} has a pair already; a participant can have only one.")
         source = replace(self, pairs=(*self.pairs, added))
         secondary = added.secondary[0].type
         if helped and self.plan.has_private_words and self._participant_named(secondary):

@@ -82,7 +82,7 @@ class ContextMemory:
         request = self._request(participant, old, room)
         answer, usage = await request_aside(participant, request, self._emit, self._emit.wants)
         if isinstance(answer, AIBattleError):
-            await self._emit(Warned(f"The turns up to {through} were dropped, they could not be summed up: {answer}"))
+            await self._emit(Warned(f"The turns up to {through} could not be summed up and were dropped: {answer}"))
             return Summarised(through, "", usage, listeners=listeners)
         texts = [self._state.contexts[participant.name].summary, *(turn.message.text for turn in old)]
         notes = with_decisions(answer.text.strip(), texts, room * CHARACTERS_PER_TOKEN)

@@ -386,7 +386,7 @@ async def test_where_all_of_a_cascade_bring_nothing_the_first_answer_stands(mode
         (peer.create, {"peers": [ScriptedClient(), ScriptedClient()]}, "not 2; for several there is council"),
         (council.create, {"peers": [ScriptedClient()]}, "for one there is peer"),
         (vote.create, {"samples": 1}, "two samples or more"),
-        (cascade.create, {}, "one model or more beside the primary"),
+        (cascade.create, {}, "at least one model besides the primary"),
     ],
 )
 def test_what_makes_no_sense_is_told_when_it_is_made(

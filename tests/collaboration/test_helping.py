@@ -92,7 +92,7 @@ async def complete_with_help(
     [
         (lambda: ScriptedClient({"fail": "server_error"}), "the server failed"),
         (lambda: ScriptedClient({"fail": "refused"}), "declined to answer"),
-        (lambda: ScriptedClient(""), "answered with nothing"),
+        (lambda: ScriptedClient(""), "gave an empty answer"),
         (lambda: Raising(BudgetExceeded("The run may spend no more.")), "may spend no more"),
         (lambda: Raising(KeyError("choices")), "The helper failed: KeyError: 'choices'"),
     ],

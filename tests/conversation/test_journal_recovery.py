@@ -106,7 +106,7 @@ async def test_a_malformed_line_in_the_middle_is_named_and_nothing_is_cut_off(tm
     path.write_bytes(lines[0] + b"{broken\n" + lines[2])
     damaged = path.read_bytes()
 
-    with pytest.raises(JournalError, match=r"journal\.jsonl:2: malformed line; mend or remove it"):
+    with pytest.raises(JournalError, match=r"journal\.jsonl:2: malformed line; repair or remove it"):
         list(read(tmp_path))
     with pytest.raises(JournalError, match=r"journal\.jsonl:2"):
         Journal.reopen(tmp_path)

@@ -206,7 +206,7 @@ async def test_in_parallel_all_answer_the_same_history_and_are_heard_in_order(tm
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"participants": []}, "two participants or more; there is 0"),
+        ({"participants": []}, "at least two participants; it has 0"),
         ({"goal": " "}, "needs a goal"),
         ({"turns": 0}, "turns is 0"),
         ({"stop": {"phraze": "x"}}, "did you mean 'phrase'"),

@@ -299,9 +299,9 @@ def test_setup_collaboration_names_what_is_missing(fakes: FakeProviders, argumen
 @pytest.mark.parametrize(
     ("pair", "wrong"),
     [
-        (("large", "small"), "'large' is helped already"),
+        (("large", "small"), "'large' has a pair already"),
         (("largest", "small"), "'small' is itself helped by 'largest'"),
-        (("small", "largest"), "'small' is helped already"),
+        (("small", "largest"), "'small' has a pair already"),
         (("largest", "largest"), "can't help itself"),
     ],
 )

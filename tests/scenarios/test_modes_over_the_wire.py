@@ -266,7 +266,7 @@ class TestMemory:
         )
 
         assert (result.status, result.turns) == ("done", 12)
-        assert any("were dropped, they could not be summed up" in event.message for event in of(Warned, log))
+        assert any("could not be summed up and were dropped" in event.message for event in of(Warned, log))
 
     @every_wire
     async def test_a_request_that_is_too_long_for_the_model_is_made_shorter_once(

@@ -541,7 +541,7 @@ def test_nothing_can_be_undone_where_no_pair_has_calibrated_itself(
 @pytest.mark.parametrize(
     ("written_as", "said"),
     [
-        ("calibration: auto\n      shadow: ", "calibration: auto has to know what may be lost; write promise: "),
+        ("calibration: auto\n      shadow: ", "calibration: auto needs a promise; write for example promise: "),
         (f"peers: [openai/other]\n      {AUTOMATIC}", "calibration: auto judges the answer of one model"),
         ("calibration: auto\n      promise: {loss: 0.1}\n      # ", "calibration: auto learns from what the pair's"),
     ],
@@ -565,7 +565,7 @@ async def test_a_strategy_that_leaves_the_writing_to_the_small_model_is_not_watc
 
 
 WRONG = {
-    "{share: 1, judge: openai/judge, watch: {}, budget: {cost_usd: 5}}": "shadow.watch: says no loss, and the pair has",
+    "{share: 1, judge: openai/judge, watch: {}, budget: {cost_usd: 5}}": "shadow.watch: has no loss, and the pair has",
     "{share: 1, judge: openai/judge, watch: {loss: 0.1, webhook: 'http://example.org'}, budget: {cost_usd: 5}}": (
         "shadow.watch: webhook must be an address with https, or with http on this machine"
     ),

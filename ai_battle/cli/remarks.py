@@ -45,6 +45,7 @@ from ai_battle.reporting.sentences import (
     phase_title,
     phase_words,
     proposal_reason,
+    result_words,
     sentence,
 )
 
@@ -119,7 +120,7 @@ def _turn_failed(event: TurnFailed) -> str:
 def _speaker_selected(event: SpeakerSelected) -> str:
     if event.how != "fallback":
         return ""
-    return f"! {event.speaker} speaks next, because the selector named nobody: {event.raw}"
+    return f"! {event.speaker} speaks next, because the selector named none who could: {event.raw}"
 
 
 def _tool_decided(event: ToolDecided) -> str:
@@ -130,8 +131,9 @@ def _tool_decided(event: ToolDecided) -> str:
 
 
 def _tool_returned(event: ToolReturned) -> str:
-    mark = "✗" if event.result.is_error else "←"
-    return f"{mark} {one_line(event.result.text, FOLDED)} ({event.seconds:.1f} s)"
+    if event.result.is_error:
+        return f"✗ {event.result.call.name} {one_line(result_words(event.result), FOLDED)} ({event.seconds:.1f} s)"
+    return f"← {one_line(event.result.text, FOLDED)} ({event.seconds:.1f} s)"
 
 
 def _summary_line(event: Summarised) -> str:

@@ -101,6 +101,8 @@ def _show_entries(entries: Sequence[TimelineEntry]) -> None:
 
 def _show_answer(turn: Turn) -> None:
     if isinstance(turn, TurnFinished):
+        for step in turn.steps:
+            click.secho(printable(_message_text(step)).rstrip(), fg="cyan")
         if thought := turn.message.thinking:
             click.secho(printable(thought), dim=True)
         click.echo(printable(turn.message.text))

@@ -1,6 +1,5 @@
 """`ai-battle talk`: a discussion from one line, converted to the configuration that a YAML would hold."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +9,8 @@ import click
 
 from ai_battle.assembly.models import NO_RECORDING
 from ai_battle.config.collaboration import USUAL_STRATEGY
-from ai_battle.config.environment import with_dotenv
 from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.conversation.asking import ASKER, literal, named_types, participants
-from ai_battle.conversation.setup import load_checked
+from ai_battle.conversation.asking import ASKER, literal, load_composed, named_types, participants
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.texts import one_line
 
@@ -68,7 +65,7 @@ def command(topic: str, models: tuple[str, ...], me: bool, **how: Any) -> int:
     require_files(how["files"])
     config = recipe(topic, named_types(models), me, how)
     settings = (*how["changes"], *shortcuts(how["turns"], how["max_cost"]))
-    loaded = load_checked(config, settings, environment=with_dotenv(os.environ, Path.cwd()))
+    loaded = load_composed(config, settings)
     loaded = with_approval(replace(loaded, name=one_line(topic, NAME_WIDTH)), how["approve"])
     if how["save"]:
         _save(loaded, how["save"])
@@ -76,7 +73,7 @@ def command(topic: str, models: tuple[str, ...], me: bool, **how: Any) -> int:
 
 
 def recipe(topic: str, types: Mapping[str, str], me: bool, how: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the talk as a discussion configuration. Raises `click.UsageError` if nobody could answer."""
+    """Returns the talk as the section of a discussion. Raises `click.UsageError` if nobody could answer."""
     _require_two(types, me)
     discussion = participants(types, how["helper"], how["strategy"])
     if me:
@@ -89,7 +86,7 @@ def recipe(topic: str, types: Mapping[str, str], me: bool, how: Mapping[str, Any
         discussion["describe_with"] = how["describe_with"]
     if how["tools"]:
         discussion["tools"] = {"registry": how["tools"].replace(",", " ").split()}
-    return {"discussion": discussion}
+    return discussion
 
 
 def _require_two(types: Mapping[str, str], me: bool) -> None:

@@ -13,6 +13,7 @@ from ..config.collaboration import USUAL_STRATEGY
 from ..config.documents import Source
 from ..config.environment import with_dotenv
 from ..config.loading import LoadedDiscussion
+from ..config.problems import ConfigProblems
 from ..core.errors import ConfigError
 from ..core.events import Emit, Warned, ignore
 from ..core.exchange import EVERYTHING, NOTHING_USED, WHOLE_ANSWER, ModelRequest, ModelResponse, Wants
@@ -126,7 +127,19 @@ def _load(
         "input_files": [os.fspath(file) for file in files],
         "limits": {"cost_usd": max_cost},
     }
-    return load_checked({"discussion": section}, environment=with_dotenv(os.environ, Path.cwd()))
+    return load_composed(section)
+
+
+def load_composed(discussion: Mapping[str, Any], changes: Sequence[str] = ()) -> LoadedDiscussion:
+    """Loads a discussion that was composed of a command's arguments; raises `ConfigError` with all that is wrong.
+
+    Its user has written no keys, so a problem that is a sentence of its own is told without its path.
+    """
+    try:
+        return load_checked({"discussion": discussion}, changes, environment=with_dotenv(os.environ, Path.cwd()))
+    except ConfigProblems as problems:
+        told = (found.message if found.message.endswith(".") else str(found) for found in problems.located)
+        raise ConfigError("\n".join(dict.fromkeys(told))) from None
 
 
 async def answer(loaded: LoadedDiscussion, emit: Emit, wants: Wants, system: str = "") -> ModelResponse:

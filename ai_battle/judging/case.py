@@ -18,7 +18,7 @@ from ..signals.progress import ToolStep
 from ..wire.dialects.reader import read
 from ..wire.dialects.reading import Reading
 from .assessment import NO_CONTEXT, Context, steps_of
-from .family import FINAL_KIND, Family, asks_for_tools, family_of
+from .family import FINAL_KIND, Family, asks_for_tools, family_of, is_open
 
 T = TypeVar("T")
 LONGEST, PLAIN = 20_000, 2
@@ -121,7 +121,7 @@ class Case:
     @property
     def _is_sum_in_words(self) -> bool:
         """Whether a chat answer computes with two numbers of the prompt."""
-        if self.family != "chat" or not self.claims:
+        if self.family != "chat" or not self.claims or is_open(self.question):
             return False
         operands = rounded_values(chain.from_iterable(claim.operands for claim in self.claims))
         return sum(stands_among(fact, operands) for fact in self.facts) > 1

@@ -60,6 +60,11 @@ def family_of(prompt: str, question: str, context: Context) -> Family:
     return "math" if _is_math(question) else "chat"
 
 
+def is_open(question: str) -> bool:
+    """Checks whether a prompt asks for a text, which may contain sums without being one."""
+    return _OPEN.search(question) is not None
+
+
 def wants_number(question: str) -> bool:
     """Checks whether an answer has to contain a number."""
     return any(words in question.lower() for words in _NUMBER_DUE)
@@ -78,7 +83,7 @@ def _is_math(question: str) -> bool:
 
 def _asks(question: str, lowered: str) -> bool:
     """Checks whether a prompt asks for one result that is neither a yes nor a name."""
-    if not any(word in lowered for word in _ASKS) or _OPEN.search(question):
+    if not any(word in lowered for word in _ASKS) or is_open(question):
         return False
     return not _NO_NUMBER.search(question) or wants_number(question)
 

@@ -10,7 +10,16 @@ from operator import itemgetter
 
 from ..signals.arithmetic import Claim
 from ..signals.languages import closed_words, language_of, plain_words
-from ..signals.numbers import displayed_numbers, is_shown, numbers, plain, quantities, rounded_values, stands_among
+from ..signals.numbers import (
+    displayed_numbers,
+    has_conversion,
+    is_shown,
+    numbers,
+    plain,
+    quantities,
+    rounded_values,
+    stands_among,
+)
 from ..signals.sums import asked_values
 from .case import Case
 
@@ -22,7 +31,9 @@ _ARTICLE = 4
 _DIGIT, _DIGITS = re.compile(r"\d"), re.compile(r"\d(?:[\d.,]*\d)?")
 _FORMULA = re.compile(r"[=+*/^_]")
 FEW_NUMBERS, _SHORT, NEAR_OPTION = 2, 25, 0.01
-_FACTORS = (1.0, 100.0, 0.01, 1000.0, 0.001)
+FACTORS = (1.0, 100.0, 0.01)
+OF_UNITS = (*FACTORS, 1000.0, 0.001)
+"""What a number may be multiplied by to be the same in percent or cents, and in another unit."""
 
 
 def choice_measures(case: Case) -> dict[str, float]:
@@ -70,7 +81,7 @@ def _result_is_no_option(case: Case) -> bool:
         return False
     result = case.claims[-1].value
     offered = [value for text in case.options.values() for value in quantities(text)]
-    return not any(_is_near_option(result * factor, value) for value in offered for factor in _FACTORS)
+    return not any(_is_near_option(result * factor, value) for value in offered for factor in OF_UNITS)
 
 
 def _is_near_option(result: float, value: float) -> bool:
@@ -90,7 +101,6 @@ def _is_number(option: str) -> bool:
 CONSTANTS = {0.0, 1.0, 2.0, 3.0, 4.0, 7.0, 10.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 0.5, 5280.0}
 FEW, SHORT = 3, 40
 NEAR, ROUNDING, SHOWN, CENT = 0.005, 1e-9, 0.9999, 0.01
-FACTORS = (1.0, 100.0, 0.01)
 MOST = 16
 _COMPARES = (" than ", "as many", "as much", "twice", " times")
 _MARKS = ("####", "\\boxed", 'answer":', 'answer" :')
@@ -217,7 +227,7 @@ def results_unused(case: Case) -> float | None:
     later = [abs(float(value))] if value is not None else []
     idle = 0
     for claim in reversed(case.claims):
-        idle += not _is_in(claim.value, later)
+        idle += not _is_in(claim.value, later, case.once(_factors))
         for operand in claim.operands:
             insort(later, abs(operand))
     return idle / len(case.claims)
@@ -245,7 +255,7 @@ def final_not_in_working(case: Case) -> float | None:
     if not case.has_working or case.is_program or (value := final_value(case)) is None:
         return None
     before = case.numbers if case.is_split else case.numbers[:-1]
-    return float(not _is_in(float(value), sorted(map(abs, before))))
+    return float(not _is_in(float(value), sorted(map(abs, before)), case.once(_factors)))
 
 
 def final_off_sums(case: Case) -> float | None:
@@ -261,7 +271,7 @@ def final_off_sums(case: Case) -> float | None:
     others = {*map(itemgetter(0), before), *case.facts}
     others = others.union(*((claim.value, claim.true, *claim.operands) for claim in case.claims))
     within = max(unit * SHOWN, _grain(final) / 2)
-    is_known = any(abs(abs(n * factor) - final) <= within for n, factor in product(others, FACTORS))
+    is_known = any(abs(abs(n * factor) - final) <= within for n, factor in product(others, case.once(_factors)))
     return float(not is_known and not _is_one_step_from(sorted(others)[-MOST:], final, unit))
 
 
@@ -304,9 +314,13 @@ def _end_of_result(case: Case) -> int:
     return len(text) if case.is_split or not last else last.end()
 
 
-def _is_in(value: float, ordered: list[float]) -> bool:
+def _factors(case: Case) -> tuple[float, ...]:
+    return OF_UNITS if has_conversion(case.text) else FACTORS
+
+
+def _is_in(value: float, ordered: list[float], factors: Sequence[float]) -> bool:
     """Checks whether a sorted list has a number near this one, ignoring signs."""
-    ways = (abs(value) * factor for factor in FACTORS)
+    ways = (abs(value) * factor for factor in factors)
     places = ((bisect_left(ordered, way - NEAR * max(1.0, way)), way) for way in ways)
     return any(place < len(ordered) and _near(way, ordered[place]) for place, way in places)
 

@@ -106,7 +106,7 @@ def phase_words(event: PhaseStarted) -> str:
 
 
 def _speaker_selected(event: SpeakerSelected) -> str:
-    return f"The selector named nobody, so {event.speaker} speaks next." if event.how == "fallback" else ""
+    return f"The selector named none who could speak next, so {event.speaker} does." if event.how == "fallback" else ""
 
 
 def _hint_given(event: HintGiven) -> str:

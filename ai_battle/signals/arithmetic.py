@@ -267,6 +267,8 @@ def _first_sum(side: Sequence[SumToken]) -> list[SumToken]:
         if token.kind == "word":
             words += token.text.count(" ") + 1
             continue
+        if token.text == ")" and not _has_open(kept, "("):
+            break
         if _begins_anew(token, kept):
             return _without_open_end(kept) if words > 1 or [token] == kept else []
         if words and kept and kept[-1].is_open:
@@ -274,6 +276,12 @@ def _first_sum(side: Sequence[SumToken]) -> list[SumToken]:
         kept.append(token)
         words = 0
     return _without_open_end(kept)
+
+
+def _has_open(kept: Sequence[SumToken], bracket: str) -> bool:
+    """Says whether one of these brackets has no counterpart yet: a sum may stand in brackets itself."""
+    brackets = [token.text for token in kept if token.kind == "bracket"]
+    return 2 * brackets.count(bracket) > len(brackets)
 
 
 def _begins_anew(token: SumToken, kept: Sequence[SumToken]) -> bool:
@@ -295,6 +303,8 @@ def _last_sum(side: Sequence[SumToken]) -> list[SumToken]:
         if token.kind == "word":
             words += token.text.count(" ") + 1
             continue
+        if token.text == "(" and not _has_open(kept, ")"):
+            break
         if _is_apart(token, kept, words):
             return _whole(kept) if words > (token.kind == "other") else []
         kept.append(token)

@@ -274,3 +274,10 @@ def are_comparable(left: str, right: str) -> bool:
         return set(before) == set(behind)
     names: dict[str, str] = {}
     return all(names.setdefault(dimension, name) == name for dimension, name in (*before, *behind))
+
+
+def has_conversion(text: str) -> bool:
+    """Says whether a text names two units of one dimension, so that a quantity may stand in it twice."""
+    names: dict[str, str] = {}
+    volumes = ((dimension.replace("length\u00b3", "volume"), name) for dimension, name in units(text))
+    return any(names.setdefault(dimension, name) != name for dimension, name in volumes)

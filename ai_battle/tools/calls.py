@@ -246,6 +246,8 @@ class CallRunner:
         # The guard comes first, so that nobody is asked about a call that would not run anyway.
         result = self.guard.result_without_running(planned)
         if result is not None:
+            if planned.problem:
+                await self._emit(ToolReturned(result, 0.0))
             return result
         if objection := await self._objection(planned):
             self.guard.remember_denied(planned, result := refusal(planned.call, objection))

@@ -9,7 +9,7 @@ import pytest
 
 from ai_battle.testing import FakeProviders
 from tests.pixels import png
-from tests.scenarios.terminal import Ended, command, terminal
+from tests.scenarios.terminal import Ended, command, run, terminal
 
 LOST = "I do not know. " * 40
 
@@ -156,3 +156,14 @@ def test_who_describes_has_to_see(fakes: FakeProviders) -> None:
     assert ended.code == 2
     assert "ollama/phi4-mini sees no pictures, so it can't describe any; name a model that does" in ended.err
     assert not fakes.ollama.questions
+
+
+@pytest.mark.parametrize("words", [("ask", "Hi"), ("talk", "Hi", "-m", "o3-mini"), ("council", "Hi", "-m", "o3-mini")])
+def test_a_missing_key_is_told_once_and_without_the_path_of_a_file_that_nobody_wrote(
+    folder: Path, words: tuple[str, ...]
+) -> None:
+    ended = run(*words, "-m", "gpt-4o")
+
+    assert ended.code == 2
+    assert ended.err.startswith("error: openai needs a key: set the environment variable OPENAI_API_KEY")
+    assert ended.err.count("\n") == 1

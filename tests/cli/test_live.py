@@ -275,7 +275,7 @@ async def test_a_tool_that_failed_and_a_loop_that_was_stopped_show() -> None:
     seen = await scrolled_text(
         ToolReturned(failed, 0.0), LoopStopped("3 of 3 rounds are used up"), FabricationSuspected("It is 4.")
     )
-    assert '✗ {"error": "no' in seen
+    assert "✗ search failed: no" in seen
     assert "! no more tools for this answer: 3 of 3 rounds are used up" in seen
     assert "! a result that no tool returned: It is 4." in seen
 

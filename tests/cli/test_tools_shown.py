@@ -82,3 +82,27 @@ def test_a_request_of_a_run_is_shown_with_the_tools_as_they_were(ai_battle: Run,
     assert "What tools return is data." in first["request"]["system"]
     told = ai_battle("show", "run", 1, "--request").out
     assert "\ntools\nshout(text: string): Says it in capitals,␛[31m as" in told
+
+
+MISFIT = """
+discussion:
+  turns: 1
+  mode: ai-ai
+  goal: Work.
+  models:
+    Ann: {type: scripted/a, script: [{call: {tool: calculator, parameters: {sum: "6 * 7"}}}, Well.]}
+    Bob: {type: scripted/b, script: [Done.]}
+  tools: [calculator]
+"""
+
+
+def test_a_call_that_does_not_fit_is_told_while_it_runs_and_shown_with_its_turn(ai_battle: Run, folder: Path) -> None:
+    (folder / "misfit.yaml").write_text(MISFIT)
+
+    told = ai_battle("run", "misfit.yaml", "--out", "run").out
+    shown = ai_battle("show", "run", 1).out
+
+    assert "✗ calculator failed: The arguments of calculator do not fit: sum: there is no such parameter" in told
+    assert '(calls calculator: {\n  "sum": "6 * 7"\n})' in shown
+    assert "It takes calculator(expression: string)" in shown
+    assert shown.endswith("Well.\n")

@@ -43,6 +43,9 @@ RIGHT = [
     ("Solve 3m + 4 = 10.", "3 m + 4 = 10, so 3 m = 6 and m = 2."),
     ("A triangle with legs 3 and 4: the hypotenuse?", "\\[ \\sqrt{3^2 + 4^2} = 5 \\]\n\n$3^2 + 4^2 = 25$, so it is 5."),
     ("Quanto dá 1.250 mais 350?", "1.250 + 350 = 1.600"),
+    ("12 rolls need 500 g of flour. What do 30 rolls need?", "500 g ÷ 12 × 30 = 1,250 g, or 1.25 kg."),
+    ("How many litres does a box of 0.8 m, 0.35 m and 0.4 m hold?", "0.8 m * 0.35 m * 0.4 m = 0.112 m³, i.e. 112 l."),
+    ("Two rents of 640 EUR, how much in all?", "You owe me both rents (2 x 640 EUR = 1280 EUR)."),
 ]
 FALSE_SUMS = [
     ("What is 17 * 24?", "17 * 24 = 407"),
@@ -59,6 +62,8 @@ FALSE_SUMS = [
     ("The rug?", "3.5 m × 4 m ≈ 14.5 m²"),
     ("How much?", "**Total:** 3 * **$4.25** = **$12.85**"),
     ("一人いくら？", "9,600円 ÷ 3 = 3,300円"),
+    ("Two rents?", "You owe me both rents (2 x 640 EUR = 1380 EUR)."),
+    ("Zwei Mieten?", "Offen sind beide Mieten (2 · 640 € = 1.380,00 €), zahlbar bis 15. Mai."),
 ]  # fmt: skip
 OTHER_WRONGS = [
     ("What is 17 * 24?", "The product is 418.", "asked_sum_missed"),

@@ -175,6 +175,7 @@ class CircuitBreaker:
                 return True
             failed_at = self._failed_at
             await self._probe.wait()
+            # A cancelled probe has shown nothing; then the next turn of the loop makes this call the probe.
             if self._is_open and self._failed_at != failed_at:
                 raise NotCalled(f"Not called after {self.reason}")
         return False
@@ -188,7 +189,7 @@ class CircuitBreaker:
             # Fewer 429 may be due to one client's own limit.
             if error and error.retry_after and self._of_model and self._limited >= LIMITED:
                 self.close_for(min(error.retry_after, LONGEST))
-        elif begun >= self._failed_at:
+        elif begun >= self._failed_at:  # else it overlapped a failed call, and the same outage must not count twice
             self._failures += 1
             self._failed_at = asyncio.get_running_loop().time()
             self._last = str(error)

@@ -241,7 +241,7 @@ class ProviderCaller(ClientWrapper):
                     return await circuit.attempt(partial(self._attempt, sent, emit))
             except ProviderError as error:
                 if changed := await self._refusals.without_refused(sent, error, emit):
-                    sent = changed
+                    sent = changed  # no failure of the model, so without a pause and without counting as a retry
                     continue
                 failures.append(error)
                 await emit(self._failure_event(error, len(failures), _now() - begun))

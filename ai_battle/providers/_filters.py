@@ -112,6 +112,7 @@ class RedactedClient(ClientWrapper):
         super().__init__(client)
         self.redactor = redactor
         clean = redactor.for_models.messages
+        # Each request repeats the conversation so far, so only its new messages are searched for secrets.
         self._is_clear = PrefixCache(True, lambda is_clear, new: is_clear and clean(new) is new)
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:

@@ -151,6 +151,7 @@ class HttpClient(ModelClient):
 
     async def _read_stream(self, reply: HttpReply, reader: StreamReader, clocks: Clocks, emit: Emit) -> ModelResponse:
         data = await reply.more()
+        # A whole answer, despite its content type: an event stream can't begin with a bracket.
         if data.removeprefix(BOM).lstrip()[:1] == b"{" and not _is_of_lines(reply):
             reply.body += data
             return await self._read_whole(reply, reader, clocks, emit)

@@ -179,6 +179,7 @@ class Meter:
             self._characters += len(response.text)
             self._tokens += usage.output_tokens
         self._longest = max(self._longest, usage.output_tokens)
+        # Both excesses halve with each reply, so that a single outlier does not inflate all later reservations.
         if reservation.quote:  # only quotes for a limit need these figures
             beyond = usage.input_tokens - int(self._input.estimate(request) * INPUT_MARGIN)
             self._beyond_input = max((self._beyond_input or 0) // 2, beyond)

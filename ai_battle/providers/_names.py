@@ -1,4 +1,4 @@
-"""What a model type names: a provider, its model, and the options that are spelled in the name."""
+"""Parses model types: a provider, its model, and options that are part of the name."""
 
 import importlib.util
 import re
@@ -18,7 +18,7 @@ from ._endpoints import built_in_providers, provider_traits
 
 KNOWN_ON = "2026-11-20"
 
-ONE_LETTER = 0.93  # how alike two names are that differ in one letter
+ONE_LETTER = 0.93  # the similarity of two names that differ in one letter
 _LEVEL = re.compile(r"-reasoning-(none|low|medium|high)$")
 _STYLE = re.compile(r"-(reasoning|extended|extended-deep)$")
 _STYLES = {"reasoning": "medium", "extended": "high", "extended-deep": "high"}
@@ -27,7 +27,7 @@ _VERSION = re.compile(r"-(20\d{6}|20\d\d-\d\d-\d\d|\d\d-\d\d|\d\d-20\d\d|\d{3,4}
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """A model and who serves it; `note` is what the user should know about how `spelled` was read."""
+    """A model and its provider. `note` tells the user if `spelled` was read as another name."""
 
     provider: str
     model: str
@@ -45,10 +45,10 @@ class ModelName:
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The models that vendors offer under names of their own, from `catalogue/VENDOR.toml`.
+    """The models whose names belong to one vendor, from `catalogue/VENDOR.toml`.
 
-    `vendors` maps each name to its provider, `retired` each name that is switched off to its successor, `families` how
-    names begin to a provider. `output_limits` are patterns of `provider/model` with the longest answer in tokens.
+    `vendors` maps each name to its provider, `retired` each retired name to its successor, and `families` beginnings
+    of names to a provider. `output_limits` maps patterns of `provider/model` to the longest answer in tokens.
     """
 
     names: dict[str, tuple[str, ...]]
@@ -61,7 +61,7 @@ class Catalogue:
 
 @cache
 def catalogue() -> Catalogue:
-    """Returns what is known of the vendors' models, as of `KNOWN_ON`."""
+    """Returns the catalogue of the vendors' models as of `KNOWN_ON`."""
     known = Catalogue({}, {}, {}, {}, {}, {})
     for file in sorted((Path(__file__).parent / "catalogue").glob("*.toml")):
         vendor, table = file.stem, tomllib.loads(file.read_text(encoding="utf-8"))
@@ -76,7 +76,7 @@ def catalogue() -> Catalogue:
 
 
 def parse(spelled: str, custom: Collection[str] = ()) -> ModelName:
-    """Reads a model type; `custom` are the further providers of the file. A `ConfigError` lists near names."""
+    """Parses a model type; `custom` are the file's own providers. Raises `ConfigError` that suggests similar names."""
     text = spelled.strip()
     if not text:
         raise ConfigError("A model type is empty; write it as 'provider/model'.")
@@ -88,7 +88,7 @@ def parse(spelled: str, custom: Collection[str] = ()) -> ModelName:
 
 
 def is_local(provider: str, model: str = "", base_url: str = "") -> bool:
-    """Says whether the model runs on this machine; an Ollama here passes on what is meant for its cloud."""
+    """Returns whether the model runs on this machine. A local Ollama forwards models named `-cloud` to its cloud."""
     traits = provider_traits(provider)
     if traits.tags and model.endswith(("-cloud", ":cloud")):
         return False
@@ -96,7 +96,7 @@ def is_local(provider: str, model: str = "", base_url: str = "") -> bool:
 
 
 def nearest_tag(name: str, tags: Iterable[str]) -> str | None:
-    """The tag of an Ollama server that `name` means: `gemma3-1b` is `gemma3:1b`, `phi4` is `phi4:latest`."""
+    """Returns the Ollama tag that `name` means: `gemma3:1b` for `gemma3-1b`, `phi4:latest` for `phi4`."""
     by_name = {_plain_tag(tag): tag for tag in tags}
     return by_name.get(_plain_tag(name))
 
@@ -131,7 +131,7 @@ def _provider(head: str, custom: Collection[str]) -> str:
 
 
 def _is_provider(head: str, custom: Collection[str]) -> bool:
-    """Says whether a name is a provider's, a plug-in's, or the dotted name of a module that is installed."""
+    """Returns whether a name is a provider, a plug-in or the dotted name of an installed module."""
     if head in custom or head.lower() in built_in_providers():
         return True
     if "." in head:
@@ -141,12 +141,12 @@ def _is_provider(head: str, custom: Collection[str]) -> bool:
 
 
 def _is_installed(module: str) -> bool:
-    """Says whether a module is installed, without importing it."""
+    """Returns whether a module is installed, without importing it."""
     return module != "__main__" and importlib.util.find_spec(module) is not None
 
 
 def _model_name(provider: str, model: str, spelled: str) -> ModelName:
-    is_built_in = provider in built_in_providers()  # what a plug-in states is not read here, as it would be loaded
+    is_built_in = provider in built_in_providers()  # reading a plug-in's traits would load it
     if not model and is_built_in and provider_traits(provider).needs_model:
         raise ConfigError(f"The model type {spelled!r} names no model; write it as '{provider}/MODEL'.")
     if provider in catalogue().names:
@@ -158,7 +158,7 @@ def _model_name(provider: str, model: str, spelled: str) -> ModelName:
 
 
 def _vendor_model(provider: str, model: str, spelled: str) -> ModelName:
-    """A vendor's own name: short names and retired ones are replaced, one that is not known is sent as it is."""
+    """Returns a vendor's model, replacing short and retired names; an unknown name is sent unchanged."""
     name, options = _without_suffix(model)
     current, note = _current(name)
     if catalogue().vendors.get(current, provider) != provider:
@@ -175,7 +175,7 @@ def _bare(text: str, spelled: str, custom: Collection[str]) -> ModelName:
 
 
 def _current(name: str) -> tuple[str, str]:
-    """The name to send today, and a note when it is another than the one that was meant."""
+    """Returns the name to send today, and a note if it is the successor of a retired one."""
     known, plain = catalogue(), name.lower()
     if plain in known.vendors:
         return plain, ""
@@ -191,7 +191,7 @@ def _current(name: str) -> tuple[str, str]:
 
 
 def _base_name(name: str) -> str:
-    """Returns a name without what marks one release: a date, a number, "-latest", "-preview-04-17"."""
+    """Returns a name without the suffixes of one release: a date, a number, "-latest", "-preview-04-17"."""
     while match := _VERSION.search(name):
         name = name[: match.start()]
         if name in catalogue().retired or name in catalogue().vendors:
@@ -207,7 +207,7 @@ def _without_suffix(model: str) -> tuple[str, dict[str, Any]]:
 
 
 def _without_level(model: str) -> tuple[str, dict[str, Any]]:
-    """Splits a level off a name; a suffix without a level stays, as `phi4-reasoning` is a model's own name."""
+    """Splits a level of reasoning off a name. A suffix without a level stays, as in the model `phi4-reasoning`."""
     if not (level := _LEVEL.search(model)):
         return model, {}
     return model[: level.start()], {"reasoning": level[1]}
@@ -232,7 +232,7 @@ def _unknown_model_message(text: str, custom: Collection[str]) -> str:
 
 
 def is_loopback(base_url: str) -> bool:
-    """Says whether a server at this address, with or without a scheme, is on this machine."""
+    """Returns whether a URL, with or without a scheme, leads to this machine."""
     host = ""
     try:
         host = urlsplit(base_url if "//" in base_url else f"//{base_url}").hostname or ""

@@ -1,4 +1,4 @@
-"""What a model's tokens cost and how many it can hold: from the YAML, else from genai-prices, without a network."""
+"""Finds a model's prices and context window in the YAML, or else in genai-prices, without a network."""
 
 import hashlib
 import json
@@ -21,14 +21,14 @@ from ._names import ModelName, catalogue, is_local
 _RATES = ("input", "output", "cache_read", "cache_write")
 
 HOUR_SURCHARGE = 0.6
-"""The share that writing to a cache for an hour costs beyond five minutes: Anthropic takes 2 and 1.25 times input."""
+"""The surcharge for caching an hour instead of five minutes: Anthropic charges 2 and 1.25 times the input price."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPrice:
-    """Dollars per million tokens; `above` are the prices of requests with more input tokens than a bound.
+    """A price in dollars per million tokens. `above` has the prices of requests with more input tokens than a bound.
 
-    One that is `stated` in a file goes before what a provider says that an answer cost.
+    A price `stated` in a file overrides the cost that a provider reports.
     """
 
     input: float = 0.0
@@ -39,7 +39,7 @@ class TokenPrice:
     stated: bool = field(default=False, compare=False)
 
     def cost(self, usage: Usage) -> float:
-        """Cached tokens without a price of their own cost what input costs."""
+        """Returns the cost in dollars. Cached tokens without their own price cost as much as input."""
         rate = self._for(usage.input_tokens)
         cached = usage.cache_read_tokens + usage.cache_write_tokens
         write = rate.input if rate.cache_write is None else rate.cache_write
@@ -52,7 +52,7 @@ class TokenPrice:
         return millionths / 1_000_000
 
     def highest_rates(self, input_tokens: int) -> tuple[float, float]:
-        """Dollars for a token read and for one written, at the most, in a request of so many tokens."""
+        """Returns the highest dollars per input token and per output token, in a request with `input_tokens`."""
         rate = self._for(input_tokens)
         return max(rate.input, rate.cache_write or 0.0, rate.cache_read or 0.0) / 1e6, rate.output / 1e6
 
@@ -64,7 +64,7 @@ FREE = TokenPrice()
 
 
 def price(name: ModelName, overrides: Mapping[str, Any] | None = None, base_url: str = "") -> TokenPrice | None:
-    """The price of a model, None where nobody knows it; what runs on one's own machines is free.
+    """Returns the price of a model, or None if unknown; models on the user's own machines are free.
 
     `overrides` is the `prices:` section: `{MODEL TYPE: {input, output, cache_read, cache_write}}`.
     """
@@ -79,7 +79,7 @@ def price(name: ModelName, overrides: Mapping[str, Any] | None = None, base_url:
 
 
 def context_window(name: ModelName, overrides: Mapping[str, int] | None = None, base_url: str = "") -> int | None:
-    """Returns how many tokens the model can read and write at once; `overrides` is the `context_windows:` section."""
+    """Returns the context window in tokens, or None if unknown; `overrides` is the `context_windows:` section."""
     if (stated := _stated_value(name, overrides or {})) is not None:
         return int(stated)
     vendor = provider_traits(name.provider).price_list
@@ -90,15 +90,12 @@ def context_window(name: ModelName, overrides: Mapping[str, int] | None = None, 
 
 
 def most_output(name: ModelName, find_window: Callable[[], int | None], request: ModelRequest) -> int | None:
-    """Returns how many tokens an answer to a request can have: what it asks for, else what the model can.
-
-    None where nobody knows.
-    """
+    """Returns the maximum tokens of an answer: the request's, else the model's, else its window; None if unknown."""
     return request.options.get("max_tokens") or output_limit(name) or find_window()
 
 
 def output_limit(name: ModelName) -> int | None:
-    """The longest answer that a well-known model can give, in tokens."""
+    """Returns the longest answer in tokens of a model in the catalogue, or None."""
     limits, plain = catalogue().output_limits, str(name).lower()
     return next((most for pattern, most in limits.items() if fnmatchcase(plain, pattern)), None)
 
@@ -135,7 +132,10 @@ Rates = tuple[float | None, float | None, float | None, float | None]
 
 
 class ListEntry(NamedTuple):
-    """`rates` are dollars per million tokens (input, output, cache read, cache write), each for more input tokens."""
+    """A model in the list. `rates` are dollars per million tokens (input, output, cache read, cache write).
+
+    Each applies above its number of input tokens.
+    """
 
     rates: tuple[tuple[int, Rates], ...] = ()
     context_window: int | None = None
@@ -143,9 +143,9 @@ class ListEntry(NamedTuple):
 
 @cache
 def look_up(vendor: str, model: str, base_url: str = "") -> ListEntry | None:
-    """Returns what is listed now; None for a model that is not in the list.
+    """Returns a model's entry in the list, or None.
 
-    It is remembered between starts: to load the list takes as long as half of a start.
+    It is cached on disk between starts, since loading the list takes half as long as a whole start.
     """
     key = hashlib.sha256(repr((vendor, model, base_url)).encode()).hexdigest()
     known = _remembered_prices()
@@ -153,7 +153,7 @@ def look_up(vendor: str, model: str, base_url: str = "") -> ListEntry | None:
         return known[key]
     found = _find_price(vendor, model, base_url)
     entry = found and ListEntry(tuple(_rates(found)), found.context_window)
-    if not isinstance(getattr(found, "prices", None), list):  # else the price depends on the time of the day
+    if not isinstance(getattr(found, "prices", None), list):  # else the price depends on the time of day
         _remember(key, entry)
     return entry
 
@@ -194,7 +194,7 @@ def _decode(written: Any) -> ListEntry | None:
 
 
 def _remembered_prices() -> dict[str, ListEntry | None]:
-    """Returns what was written for this version of the list; nothing where there is no such file, or a damaged one."""
+    """Returns the cached entries for this version of the list, none if the file is missing or damaged."""
     try:
         written = json.loads((cache_directory() / "prices.json").read_text(encoding="utf-8"))
         models = written["models"] if written["version"] == version(_PACKAGE) else {}
@@ -204,7 +204,7 @@ def _remembered_prices() -> dict[str, ListEntry | None]:
 
 
 def _remember(key: str, entry: ListEntry | None) -> None:
-    """A cache that can't be written costs a look at the list at the next start, and nothing else."""
+    """Adds an entry to the cache. Ignores errors, as without the cache the next start only loads the list again."""
     document = {"version": version(_PACKAGE), "models": {**_remembered_prices(), key: entry}}
     try:
         make_private(cache_directory())

@@ -84,7 +84,7 @@ class VeilRules:
 
 @dataclass(frozen=True, slots=True, order=True)
 class PrivateSpan:
-    """A private place in a text and its kind. Of two matches at one place, the earlier rule wins."""
+    """A private place in a text and its kind. Of two matches of the same text, the earlier rule's kind counts."""
 
     start: int
     rule: int

@@ -72,7 +72,7 @@ def _tls_reason(error: BaseException) -> str:
 
 
 def _reason(chain: Sequence[BaseException]) -> str:
-    """Returns the innermost message on one line, without aiohttp's "400, message:", which is no server's status."""
+    """Returns the innermost message on one line, without aiohttp's "400, message:", which is not a server's status."""
     texts = (" ".join(str(cause).split()).removeprefix("400, message: ") for cause in reversed(chain))
     return next((text for text in texts if text), type(chain[0]).__name__)[:200]
 
@@ -177,6 +177,7 @@ class AiohttpTransport(Transport):
     def __init__(self, access: Access) -> None:
         self.access = access
         base = URL(access.url.rstrip("/"))
+        # aiohttp rejects a user in the URL together with an authorization header.
         base = base.with_user(None) if "authorization" in access.headers else base
         self._root = str(base)
         self._timeout = aiohttp.ClientTimeout(total=None, connect=access.settings.deadlines.connect)

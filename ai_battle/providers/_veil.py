@@ -178,7 +178,7 @@ class VeiledClient(ClientWrapper):
         await stream.end()
         message, *steps = map(stream.message, (response.message, *response.steps))
         if stream.invented:
-            words = f"{self._name} wrote {', '.join(sorted(stream.invented))}, which stands for nothing it was sent"
+            words = f"{self._name} wrote {', '.join(sorted(stream.invented))}, but was sent no such placeholder"
             await emit(Warned(f"{words}; it stays as it is."))
         return replace(response, message=message, steps=tuple(steps))
 

@@ -272,6 +272,7 @@ def _may_pass(status: int) -> bool:
 def _is_too_long(reply: ErrorReply) -> bool:
     if reply.status == 413 or reply.kinds & TOO_LONG_CODES:
         return True
+    # OpenAI sends 429 for a request above its whole limit of tokens per minute; some servers send 500.
     return reply.status in (None, 400, 422, 429, 500) and re.search(TOO_LONG, reply.message) is not None
 
 

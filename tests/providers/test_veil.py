@@ -97,7 +97,7 @@ async def test_an_invented_placeholder_stays_and_is_told_and_never_stands_for_an
 
     assert answer.text == "PERSON_1 and PERSON_12, as EMAIL_9."
     (told,) = [event.message for event in log.events if isinstance(event, Warned)]
-    assert "EMAIL_9, PERSON_1, PERSON_12, which stands for nothing it was sent" in told
+    assert "EMAIL_9, PERSON_1, PERSON_12, but was sent no such placeholder" in told
 
 
 async def test_what_looks_like_a_placeholder_already_comes_back_as_it_was(fakes: FakeProviders) -> None:

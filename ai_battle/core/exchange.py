@@ -27,7 +27,7 @@ class ToolSpec:
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """What the caller uses of an answer, so that a client can skip the rest.
+    """The parts of an answer that the caller uses, so that a client can skip the rest.
 
     `stream`: pieces of the answer as they arrive, because somebody reads along or may cut it short. `drafts`: also
     pieces of what may never become the answer. `each_warning`: a warning with every request, not only the first.

@@ -9,7 +9,7 @@ from .exchange import NOTHING_USED, Usage
 VERIFICATION = "verification"
 """The value of `AnswerChecked.by` for an answer that was verified by running it."""
 Role = Literal["own", "helper", "boost", "peer", "judge", "chair", "arbiter"]
-"""What a model was called for: to answer itself, or to help one that answers. An arbiter judges a whole run."""
+"""The purpose of a call: the model answers itself, or helps one that answers. An arbiter judges a whole run."""
 MOST_CHARACTERS = 16_000
 """The most characters of a text in an event. Longer ones keep their beginning and end, and say what is left out."""
 
@@ -61,7 +61,7 @@ class HelpAsked:
 
 @dataclass(frozen=True, slots=True)
 class ModelConsulted:
-    """What another model was shown and what it answered, whether used or not; `text` is empty if it failed.
+    """Another model's request and answer, whether the answer was used or not; `text` is empty if it failed.
 
     `shown` is the newest part of its request, as text, after redaction. `strategy` is what it was called for: a
     strategy or the name of a second check. `usage` is the cost of its answer.
@@ -134,7 +134,7 @@ class DraftDropped:
 
 @dataclass(frozen=True, slots=True)
 class AnswersCompared:
-    """What help achieved: the quality of the answer before and after it, from 0 to 1.
+    """The effect of help: the quality of the answer before and after it, from 0 to 1.
 
     `after` is None if the helper's own answer was used, which is not judged. `is_replaced` says that the later answer
     is no worse, and became the answer of the turn.
@@ -251,7 +251,7 @@ class HintGiven:
 
 @dataclass(frozen=True, slots=True)
 class FileDescribed:
-    """What a picture or a video shows, in words, for models that can't see it; empty if no model could describe it.
+    """A description of a picture or a video, for models that can't see it; empty if no model could describe it.
 
     `file` is its name as models see it, `usage` the cost of the description. `digest` distinguishes files of the same
     name; older journals leave it empty.

@@ -110,7 +110,7 @@ class Quote:
 
 
 class Dollars(NamedTuple):
-    """What was spent, and what is set aside for running calls."""
+    """Dollars spent, and dollars set aside for running calls."""
 
     spent: float = 0.0
     aside: float = 0.0
@@ -278,7 +278,7 @@ class Budget:
 
 @dataclass(slots=True)
 class Reservation:
-    """What one call has set aside in all of its budgets; `output_tokens` is the longest answer, None for any."""
+    """The amounts that a call has set aside in its budgets; `output_tokens` is the longest answer, None for any."""
 
     quote: Quote | None = None
     output_tokens: int | None = None

@@ -32,7 +32,7 @@ NOTHING: frozenset[str] = frozenset()
 TEXTLESS = frozenset({int, float, bool, bytes, type(None)})
 """Types that hold no text; most values are of these."""
 RECURRING = 50
-"""How many unchanged values are remembered."""
+"""The number of unchanged values that are remembered."""
 _CONTROL = bytes([*range(9), *range(11, 32), 127])
 _SUSPECT = f"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029{STEERING}{UNSEEN}{JOINERS}]"
 _compiled = cache(re.compile)  # compiled at first use: these take longer than most programs here take to start
@@ -238,13 +238,13 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^( {0,3})(#{1,6})(?=\s)")
 _CODE_SPAN = re.compile(r"(?<![`\\])(`+)(?!`).*?(?<!`)\1(?!`)")
 _HARMLESS = r"<?(?:https?://|mailto:|[#/.?]|[\w-]+(?:[./#?>)\s]|$))"
-"""How a harmless link target begins: a web address, an anchor, or a relative path."""
+"""The start of a harmless link target: a web address, an anchor, or a relative path."""
 _RISK = re.compile(rf"<(?=[A-Za-z/!?])|!\[|\](?=\((?!\s*{_HARMLESS}))", re.IGNORECASE)
 _DEFINITION = re.compile(rf"^([\s>*+-]*\[[^\]]{{0,999}})\](?=:(?!\s*{_HARMLESS}))", re.IGNORECASE)
 _RISK_OR_CODE = re.compile(f"{_CODE_SPAN.pattern}|{_RISK.pattern}")
 _INERT = {"<": "&lt;", "![": "!\\[", "]": "\\]"}
 LOWERED, DEEPEST = 3, 6
-"""By how many levels headings are lowered, and the deepest level."""
+"""The number of levels by which headings are lowered, and the deepest level."""
 
 
 def cell(text: str) -> str:

@@ -23,7 +23,7 @@ def _patches(width: int, height: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FileTokens:
-    """How a model counts files: a picture by its width and height in pixels, a PDF by the page.
+    """The token counts of files for a model: a picture by its width and height in pixels, a PDF by the page.
 
     The defaults follow Anthropic: one token for each 28x28 patch
     (platform.claude.com/docs/en/build-with-claude/vision), and for each page 1,500 to 3,000 plus a picture of it.

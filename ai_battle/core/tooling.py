@@ -32,7 +32,7 @@ class ToolProposed:
 
 @dataclass(frozen=True, slots=True)
 class ToolDecided:
-    """Whether a call may run, and whether the policy or a person decided it, or it was denied for lack of a terminal.
+    """A call was allowed or denied, by the policy or by a person, or it was denied for lack of a terminal.
 
     `call` is what would run, defaults included; `reason` is the person's; `speaker` is filled in by the discussion.
     """

@@ -1,4 +1,4 @@
-"""What others need to know about a plug-in: a frozen value named `TRAITS` next to its `create`."""
+"""The properties of plug-ins that others need to know: a frozen value named `TRAITS` next to its `create`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ _LOOKS = {
 
 @dataclass(frozen=True, slots=True)
 class StrategyTraits:
-    """What commands, forecasts and checks need to know about a strategy.
+    """The properties of a strategy that commands, forecasts and checks need to know.
 
     `measured` is what measurements found, empty for an experimental strategy. `models` are the keys of a pair whose
     models it calls; models at other keys only check answers. `primary` among them means calls besides its answer; the
@@ -80,7 +80,7 @@ class StrategyTraits:
 
 @dataclass(frozen=True, slots=True)
 class ProviderTraits:
-    """What clients, servers, prices and commands need to know about a provider.
+    """The properties of a provider that clients, servers, prices and commands need to know.
 
     `http`: it is called over HTTP, with deadlines and the environment. `from_file`: its model type names a local file.
     `recited`: its answers were written beforehand, so nothing is refused and no limit applies to their context.

@@ -1,1 +1,1 @@
-"""What pairs have shown on their users' own traffic, and conclusions from it."""
+"""Evidence about pairs from their users' own traffic, and conclusions from it."""

@@ -22,7 +22,7 @@ WORDS, LOOKED_UP, SEARCHED = 64, 24, 8
 LOOKED_AT, CANDIDATES = 3_000, 12
 """About how many requests with these words are examined, and how many are compared."""
 PLACED = 60
-"""How many lessons, by words and newest, have the similarity of their meaning computed."""
+"""The number of lessons, by words and newest, whose similarity of meaning is computed."""
 NEAR, LONGER = 0.7, 3
 """The smallest share of a request's words that a lesson must have, and how many times as many words it may have."""
 FIRST, ENOUGH = 5, 20

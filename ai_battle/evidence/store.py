@@ -18,7 +18,7 @@ from .shared import Document, RecordKey, SharedRecords
 NAME = "evidence.sqlite"
 FORMAT = 1
 MOST_RECORDS, TRIM_EVERY = 200_000, 1_000
-"""How many records of a collection are kept, the newest ones, and after how many new ones the oldest are deleted."""
+"""The number of records kept in a collection, and the number of new ones after which the oldest are deleted."""
 # AUTOINCREMENT never reuses a number, so that `number` is the order of creation. The triggers keep the search index,
 # which has no copy of the texts, in step with the records.
 _SCHEMA = (

@@ -14,7 +14,7 @@ from .store import MOST_RECORDS, EvidenceRecord, EvidenceStore
 TRIALS, DAYS = "shadow", "shadow days"
 """Collections of a store: the trials, and the counts of each day by its date."""
 Outcome = Literal["win", "tie", "loss"]
-"""How the small model's answer compares to the large one's."""
+"""The result of the small model's answer compared to the large one's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ LARGEST: Mapping[Kind, int] = {
 LARGEST_PICTURE, LARGEST_NATIVE, MOST_PAGES = 3_750_000, 7 * MIB, 100
 """Limits for sending: APIs accept pictures of 5 MB in base64, 20 MB requests, PDFs of 100 pages (Gemini, Anthropic)."""
 PICTURE_BOX, FRAME_BOX = "1568x1568", "768x768"
-"""What a picture is fitted into: most models scale down anything larger, so it would only cost more."""
+"""The box that a picture is fitted into: most models scale down anything larger, so it would only cost more."""
 HEAD = 1024
 PDF_PROGRAM, PDF_SECONDS = Path(__file__).with_name("pdf_text.py"), 60
 CODE = re.compile(

@@ -28,7 +28,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a call may run, who decided it, and the person's reason."""
+    """The decision on a call, who made it, and the person's reason."""
 
     allowed: bool
     by: By

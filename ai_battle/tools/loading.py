@@ -25,7 +25,7 @@ Source = Tool | type[Tool]
 
 @dataclass(frozen=True, slots=True)
 class LoadContext:
-    """What tools may ask for by parameter name in their constructors. No YAML sets `allow_unsandboxed`.
+    """The values that tools may ask for by parameter name in their constructors. No YAML sets `allow_unsandboxed`.
 
     Paths in the YAML are relative to `base`; `run_dir` is where the run is recorded.
     """

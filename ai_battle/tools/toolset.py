@@ -35,7 +35,7 @@ NO_APPROVAL = Approval()
 
 @dataclass(frozen=True, slots=True)
 class ToolSupport:
-    """What is known of a model: whether its API has tools (None if unknown), and which ways of calling it refused."""
+    """A model's support of tools: whether its API has them (None if unknown), and its earlier refusals."""
 
     native: bool | None
     memory: RefusalStore

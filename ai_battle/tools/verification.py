@@ -193,7 +193,7 @@ class ProgramRunner:
 KEPT, SHOWN = 256, 200
 RETRY_AFTER = 60.0
 Verdict = tuple[bool, str]
-"""Whether an answer is right, and the finding in words."""
+"""True if an answer is right, and the finding in words."""
 T = TypeVar("T")
 _SURROUNDINGS = """\
     calendar ctypes email getpass glob inspect io locale logging multiprocessing os pathlib pkgutil platform pwd

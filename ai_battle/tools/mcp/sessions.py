@@ -48,7 +48,7 @@ class Session:
         self.waiting: dict[int | str, str] = {}
         """Methods of the pending requests, by id."""
         self.tools_changed = False
-        """Whether the server has reported changes since its tools were listed."""
+        """True if the server has reported changes since its tools were listed."""
         self.left_out: list[str] = []
         """Why entries of the list are no valid tools."""
         self._ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

@@ -19,8 +19,7 @@ import yaml
 
 from ai_battle.benchmark.loading import load
 from ai_battle.benchmark.run import begin, run
-from ai_battle.benchmark.summary import SettingRow
-from ai_battle.benchmark.summing import summary_of
+from ai_battle.benchmark.summary import SettingRow, summary_of
 
 TASKS = Path(__file__).parents[1] / "configs" / "benchmarks" / "data" / "tools.jsonl"
 WAYS = ("rescue", "takeover", "boost", "advisor")

@@ -1,7 +1,7 @@
-"""What helping brings: of an order of answers, of a setting that was run, and by signal of the detector.
+"""Measures what help brings: for an order of answers, for a setting that was run, and per signal of the detector.
 
 An order says which answers a large model takes over first. Its measures are those of the cascade literature: APGR is
-the mean recovered part of the large model's advantage over all help rates, CPT(x) the smallest help rate that
+the recovered part of the large model's advantage, averaged over all help rates; CPT(x) is the least help rate that
 recovers the part x.
 """
 
@@ -18,7 +18,7 @@ from .setting_results import by_task
 Numbers = Sequence[float]
 POINTS = 20
 FEWEST = 10
-"""Tasks below which an order is not measured."""
+"""An order of fewer tasks is not measured."""
 
 NO_ADVANTAGE = (
     "the large model is not better than the small one on these tasks, so recovering its advantage means nothing"
@@ -28,7 +28,7 @@ TOO_FEW = f"fewer than {FEWEST} tasks have an answer of both models"
 
 @dataclass(frozen=True, slots=True)
 class HelpOrder:
-    """`curve` are help rates and the quality at each; measures are None where `note` says why they mean nothing."""
+    """The measures of an order. `curve` has help rates with their quality. `note` says why measures are None."""
 
     count: int
     small: float
@@ -44,13 +44,13 @@ class HelpOrder:
 
 
 def order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
-    """Measures the order that doubts make (larger: helped first), from the scores of both models' answers."""
+    """Measures the order by doubts (the largest is helped first), given the scores of both models."""
     return _order(tuple(doubts), tuple(small), tuple(large))
 
 
 @lru_cache(maxsize=32)
 def _order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
-    """Settings that differ in their thresholds only have the same one."""
+    """Measures an order. Cached, as settings that differ only in thresholds share it."""
     found = HelpOrder(len(doubts), known_mean(small) or 0.0, known_mean(large) or 0.0)
     if len(doubts) < FEWEST:
         return replace(found, note=TOO_FEW)
@@ -65,7 +65,7 @@ def _order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
 
 
 def _number_or_none(value: float) -> float | None:
-    """Returns the number, or None for what is none."""
+    """Returns the number, or None for NaN."""
     return value if value == value else None
 
 
@@ -101,7 +101,7 @@ class HelpEffect:
 
 
 def help_effect(samples: Sequence[Sample]) -> HelpEffect | None:
-    """Returns what help did; None where nothing was played."""
+    """Returns the effect of help, or None without samples."""
     if not samples:
         return None
     rates = list(by_task(samples, lambda sample: float(sample.helped)).values())
@@ -123,7 +123,7 @@ def help_effect(samples: Sequence[Sample]) -> HelpEffect | None:
 
 
 def _gains(pairs: Sequence[tuple[float, float]]) -> tuple[float | None, float | None]:
-    """Returns what help has brought, and what it has taken away."""
+    """Returns the quality that help gained and lost."""
     return (_gain(pairs), _gain((after, before) for before, after in pairs)) if pairs else (None, None)
 
 
@@ -132,20 +132,20 @@ def _gain(pairs: Iterable[tuple[float, float]]) -> float:
 
 
 def _wasted_dollars(samples: Iterable[Sample]) -> float | None:
-    """Returns the dollars for help that changed nothing; None where any price is unknown."""
+    """Returns the dollars for help that changed nothing, or None if a price is unknown."""
     return known_sum(sample.wasted.cost_usd for sample in samples)
 
 
 def per_rescued(extra_usd: float | None, rescued: float | None) -> float | None:
-    """Dollars for one more right answer; None where nothing was rescued, or one of both is not known."""
+    """Returns the dollars per additional right answer, or None if it is undefined or unknown."""
     return extra_usd / rescued if rescued and extra_usd is not None else None
 
 
 @dataclass(frozen=True, slots=True)
 class BySignal:
-    """A signal of the detector: in how many first answers it spoke, and what became of those.
+    """A signal of the detector: how many first answers had it, and how these fared.
 
-    `wrong` is the share of them that were wrong, where that is known, against `wrong_else` where the signal is silent.
+    `wrong` is the share of them that were wrong, `wrong_else` the same for answers without the signal; None if unknown.
     """
 
     signal: str
@@ -160,7 +160,7 @@ class BySignal:
 
 
 def by_signal(samples: Iterable[Sample]) -> tuple[BySignal, ...]:
-    """The most frequent first. Samples without a judged first answer say nothing."""
+    """Returns the signals, the most frequent first. Samples without an assessed first answer are ignored."""
     judged = [sample for sample in samples if sample.quality is not None]
     names = dict.fromkeys(name for sample in judged for name in sample.signals)
     rows = [_signal_row(name, judged, _unread_score(judged)) for name in names]
@@ -189,12 +189,12 @@ def _wrong_answers(samples: Iterable[Sample]) -> list[float]:
 
 
 def _unread_score(samples: Iterable[Sample]) -> float | None:
-    """Returns what an unscored first answer is worth beside the last word; None where none was scored at all."""
+    """Returns the score of an unscored first answer: 0, or None if no first answer was scored."""
     return 0.0 if any(sample.small_score is not None for sample in samples) else None
 
 
 def _before_and_after(samples: Iterable[Sample], unread: float | None) -> Iterable[tuple[float, float]]:
-    """Scores of the first answer of the small model and of the last word, of samples that got help."""
+    """Yields the scores of the small model's first answer and of the final one, for samples with help."""
     for sample in samples:
         first = unread if sample.small_score is None else sample.small_score
         has_before = sample.helped and not sample.help.asked_first
@@ -203,5 +203,5 @@ def _before_and_after(samples: Iterable[Sample], unread: float | None) -> Iterab
 
 
 def doubts_of(samples: Iterable[Sample]) -> Mapping[str, float]:
-    """Returns by task how much the detector doubts the small model's first answers: larger is helped first."""
+    """Returns the detector's doubt about the small model's first answers by task; the largest is helped first."""
     return by_task(samples, lambda sample: None if sample.quality is None else 1 - sample.quality)

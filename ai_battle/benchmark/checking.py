@@ -1,4 +1,4 @@
-"""What would go wrong with a suite, found before any money is spent: in its file, and at its providers."""
+"""Finds the problems of a suite before any money is spent, in its file and at its providers."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ Called = tuple[KeyPath, ModelName]
 
 
 def problems(suite: Suite, *, allow_unsandboxed: bool = False) -> Iterator[Problem]:
-    """Modules by their dotted names are not imported: they are trusted only when a suite is run."""
+    """Yields the problems of a suite. Modules named in it are not imported, as they are trusted only for a run."""
     wrong = [each for setting in suite.settings for each in _setting_problems(setting, suite)]
     yield from dict.fromkeys(wrong)
     if not wrong:
@@ -40,7 +40,7 @@ def problems(suite: Suite, *, allow_unsandboxed: bool = False) -> Iterator[Probl
 
 
 def named_code(suite: Suite) -> tuple[str, ...]:
-    """The modules that running the suite would import because it names them."""
+    """Returns the modules that running the suite would import because it names them."""
     named = [each.help.strategy for each in suite.settings if each.help]
     named += [provider_of(model) for each in suite.settings for model in each.models]
     named += [scorer.name for scorer in chain(*suite.scorers.values())]
@@ -54,7 +54,7 @@ def provider_of(model: HelperSettings) -> str:
 
 
 def _discussions(suite: Suite) -> Iterator[LoadedDiscussion]:
-    """Raises `ConfigError`."""
+    """Yields the discussions of all settings. Raises `ConfigError`."""
     for setting in suite.settings:
         if setting.discussion:
             yield load(str(suite.document.base / setting.discussion), suite.around.environment, also=discussion.check)
@@ -74,7 +74,7 @@ def _setting_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
 def _discussion_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
     path = (*setting.place, "discussion")
     if setting.model or setting.help:
-        yield Problem(path, "a discussion has its own models and pairs; say them there")
+        yield Problem(path, "a discussion has its own models and pairs; set them there")
     try:
         list(_discussions(replace(suite, settings=(setting,))))
     except ConfigError as error:
@@ -88,7 +88,7 @@ def _model_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
 
 
 def models_of(setting: Setting) -> Iterator[tuple[KeyPath, HelperSettings]]:
-    """Yields all models of a setting with their place in it."""
+    """Yields all models of a setting with their paths in it."""
     if setting.model:
         yield ("model",), setting.model
     if setting.help:
@@ -118,16 +118,18 @@ def _strategy_problems(setting: Setting) -> Iterator[Problem]:
         if not (error.about == "max_retries" and _retries_by_default(setting)):
             yield strategies.problem_of(setting.help, setting.place, error)
     if setting.is_recorded and setting.help.max_retries > 1:
-        yield Problem((*setting.place, "max_retries"), "a recorded model has one answer to each task: it can only be 1")
+        yield Problem(
+            (*setting.place, "max_retries"), "must be 1 for a recorded model, which has one answer to each task"
+        )
 
 
 def _retries_by_default(setting: Setting) -> bool:
-    """A recorded model does not retry: nobody said that it should."""
+    """Checks for the default number of retries on a recorded model, which never retries."""
     return setting.is_recorded and "max_retries" not in (setting.written or {})
 
 
 def _making_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
-    """Tells what only the strategy itself knows of its options."""
+    """Yields problems that only building the setting shows, such as options of its strategy."""
     if any(map(is_code, _names_in(setting))):
         return
     try:
@@ -140,22 +142,22 @@ def _making_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
 
 
 def _names_in(setting: Setting) -> list[str]:
-    """Returns the names of providers and of the strategy, which may be code of the user's."""
+    """Returns the names of the strategy and the providers, any of which may be the user's code."""
     return [*([setting.help.strategy] if setting.help else []), *map(provider_of, setting.models)]
 
 
 def _price_problems(suite: Suite) -> Iterator[Problem]:
-    """A limit of dollars can't be kept where nobody knows what a model costs."""
+    """Yields models without a price if dollars are limited."""
     if suite.benchmark.limits.cost_usd is None or suite.benchmark.limits.unpriced == "allow":
         return
     for name in sorted({str(model.name) for model in priced_models(suite) if model.price is None}):
-        words = f"can't be kept: the price of {name} is not known; add it: prices: {{{name}: {{input: 1, output: 2}}}}"
-        words += ", or say 'unpriced: allow' beside it"
+        words = f"can't be kept: the price of {name} is unknown; add it: prices: {{{name}: {{input: 1, output: 2}}}}"
+        words += ", or set 'unpriced: allow' next to it"
         yield Problem(("benchmark", "limits", "cost_usd"), words)
 
 
 def priced_models(suite: Suite) -> Iterator[Model]:
-    """Every model that a run calls and that may cost something; recorded ones are not called."""
+    """Yields every model that a run calls and may have to pay for; recorded ones are not called."""
     for setting in suite.settings:
         yield from (participant("", settings, suite.around) for settings in setting.models if _is_called(settings))
     for loaded in _discussions(suite):
@@ -215,7 +217,7 @@ def _first_names(names: list[str]) -> str:
 
 
 async def require_models(suite: Suite) -> None:
-    """Raises `ConfigError` with all that are not there. A provider that has no list is believed."""
+    """Raises `ConfigError` with all models that don't exist. Providers without a list are trusted."""
     called: dict[str, list[Called]] = {}
     for path, settings in _written_models(suite):
         if _is_called(settings):
@@ -227,7 +229,7 @@ async def require_models(suite: Suite) -> None:
 
 
 def _is_called(settings: HelperSettings) -> bool:
-    """Checks whether its provider is asked: neither for recorded answers nor, before it is trusted, for code."""
+    """Checks whether the provider can be asked: not for recorded answers, nor for code before it is trusted."""
     return not settings.type.startswith(RECORDED) and not is_code(provider_of(settings))
 
 
@@ -248,9 +250,9 @@ async def _missing_models(provider: str, called: Sequence[Called], suite: Suite)
 
 
 async def _model_names(provider: str, suite: Suite) -> list[str]:
-    """Returns the names that a provider lists, none where the list may not be whole.
+    """Returns the names that a provider lists, or nothing if the list may be incomplete.
 
-    Raises `ProviderError` for what calls will fail of, too.
+    Raises `ProviderError` for errors that calls will have too.
     """
     settings = dict(suite.around.providers.get(provider, {}))
     try:
@@ -262,18 +264,18 @@ async def _model_names(provider: str, suite: Suite) -> list[str]:
             raise
         return []
     traits = provider_traits(provider)
-    # What stands behind an address of the suite's own may be another server, with more than it lists.
+    # A custom address may be another server, which may have more models than it lists.
     is_whole = traits.lists_all and (traits.local or "base_url" not in settings)
     return [row.name for row in rows] if is_whole else []
 
 
 def _fails_calls_too(error: ProviderError) -> bool:
-    """Checks whether calls will fail as well; not for a key that may call models and not list them."""
+    """Checks whether calls will fail as well. Some keys may call models but not list them."""
     return isinstance(error, Unreachable) or (error.status == 401 and "scope" not in str(error))
 
 
 def _is_there(name: ModelName, names: Sequence[str]) -> bool:
-    """Checks whether a model is listed; one with a date answers to its name without the date, too."""
+    """Checks whether a model is listed. A dated model also answers to its name without the date."""
     if provider_traits(name.provider).tags:
         return nearest_tag(name.model, names) is not None
     stem = name.model.removesuffix(LATEST)

@@ -1,17 +1,22 @@
-"""A setting's models and how they help each other, put together for each sample."""
+"""The clients of a setting, built for each sample: pooled, with cached answers, and limited in concurrent calls."""
 
+import asyncio
+import hashlib
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, Protocol
 
 from .. import assembly
 from ..assembly.models import BuildContext, Model, participant, require_no_tools
 from ..config.collaboration import HelperSettings
-from ..core.client import ModelClient
+from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, Unscripted
-from ..core.events import Emit, TextDelta, ignore
+from ..core.events import AttemptFailed, Emit, ModelReplied, TextDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
+from ..core.ledger import book
 from ..core.messages import assistant
 from ..core.tokens import estimate_message, estimate_request
 from ..providers._calls import ProviderCaller
@@ -20,11 +25,186 @@ from ..providers._filters import NamedClient
 from ..providers._metered import CallTerms
 from ..providers._names import ModelName
 from ..providers._prices import price
+from ..providers._recordings import request_digest, response_from_json, response_to_json
+from ..wire.bodies import dumps, loads
 from .settings import RECORDED, Setting
 from .tasks import Task
 
 Wrapper = Callable[[ModelClient, Model, HelperSettings, str], ModelClient]
-"""What is put around a client: it, its model, how that was written, and its part: alone, small, large or other."""
+"""Wraps a client, given its model, the model's settings, and its part: alone, small, large or other."""
+
+
+class AnswerStore(Protocol):
+    """Stores answers, as the results of a benchmark do."""
+
+    def answer(self, key: bytes) -> str | None: ...
+    def keep_answer(self, key: bytes, response: str) -> None: ...
+
+
+class Cache:
+    """Shares answers among all samples of a process. Equal requests wait for the first one."""
+
+    def __init__(self, keeper: AnswerStore) -> None:
+        self._keeper = keeper
+        self._asking: dict[bytes, asyncio.Future[None]] = {}
+
+    async def turn(self, key: bytes) -> str | None:
+        """Returns the stored answer. After None, the caller has to ask, and to call `release` in any case."""
+        # The first request may have failed, so each waiting one looks again, and the first that finds nothing asks.
+        while (asking := self._asking.get(key)) is not None:
+            await asyncio.wait([asking])
+        if (found := self._keeper.answer(key)) is None:
+            self._asking[key] = asyncio.get_running_loop().create_future()
+        return found
+
+    def release(self, key: bytes, response: str = "") -> None:
+        try:
+            if response:
+                self._keeper.keep_answer(key, response)
+        finally:
+            self._asking.pop(key).set_result(None)
+
+
+class CachedClient(ClientWrapper):
+    """A client with a cache.
+
+    `identity` tells the model and its settings; `saved_seconds` is the time its hits saved.
+    """
+
+    def __init__(self, client: ModelClient, cache: Cache, identity: str) -> None:
+        super().__init__(client)
+        self._cache = cache
+        self._identity = identity
+        self.saved_seconds = 0.0
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        key = key_of(self._identity, request)
+        if found := await self._cache.turn(key):
+            return await self._again(found, emit)
+        kept_text = ""
+        try:
+            begun = asyncio.get_running_loop().time()
+            response = await self.client.complete(request, emit)
+            kept_text = _as_text(response, asyncio.get_running_loop().time() - begun)
+            return response
+        finally:
+            self._cache.release(key, kept_text)
+
+    async def _again(self, found: str, emit: Emit) -> ModelResponse:
+        data = loads(found.encode())
+        response = response_from_json(data)
+        if response.text:
+            await emit(TextDelta(response.text))
+        for index, call in enumerate(response.tool_calls):
+            await emit(ToolCallDelta(index, call.id, call.name, dumps(call.arguments).decode()))
+        entry = ModelReplied(response.model, response.usage, data["seconds"], response.stop, paid=False)
+        # Settings are compared by what they use, so a hit counts as if the model had been asked, but as not paid.
+        book(entry)
+        await emit(entry)
+        self.saved_seconds += data["seconds"]
+        return response
+
+
+def key_of(identity: str, request: ModelRequest) -> bytes:
+    """Returns a digest of everything that affects the answer."""
+    return hashlib.sha256(dumps([identity, request_digest(request)])).digest()
+
+
+def _as_text(response: ModelResponse, seconds: float) -> str:
+    return dumps({**response_to_json(response), "seconds": seconds}).decode()
+
+
+TOO_MANY = 429
+FEWEST_CALLS = 1.0
+
+
+class ConcurrencyLimit:
+    """Additive increase, multiplicative decrease, as in TCP (Jacobson, 1988); `most` is the initial limit.
+
+    Calls that ran at the same time reduce the limit only once.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = float(most)
+        self.width = float(most)
+        self._running = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._slowed = 0
+        self._begun = 0
+
+    async def enter(self) -> int:
+        """Waits for a free place. The returned number tells `slow_down` when the call began."""
+        if self._running >= int(self.width) or self._waiting:
+            await self._wait()
+        else:
+            self._running += 1
+        self._begun += 1
+        return self._begun
+
+    def leave(self) -> None:
+        self._running -= 1
+        self._let_in()
+
+    def widen(self) -> None:
+        """Raises the limit by about one per round of answers."""
+        if self.width < self.most:
+            self.width = min(self.most, self.width + 1 / self.width)
+            self._let_in()
+
+    def slow_down(self, number: int) -> None:
+        """Halves the limit, unless the call began before the last time."""
+        if number > self._slowed:
+            self.width = max(FEWEST_CALLS, self.width / 2)
+            self._slowed = self._begun
+
+    async def _wait(self) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            # Cancelled right after it was given a place: it must return the place, or the limit shrinks for good.
+            if turn.done() and not turn.cancelled():
+                self.leave()
+            raise
+
+    def _let_in(self) -> None:
+        while self._waiting and self._running < int(self.width):
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._running += 1
+                turn.set_result(None)
+
+
+class LimitedClient(ClientWrapper):
+    """A client whose calls wait for a free place, `waited` seconds in all. `model` is its name in events."""
+
+    def __init__(self, client: ModelClient, limit: ConcurrencyLimit, model: str) -> None:
+        super().__init__(client)
+        self.model = model
+        self.waited = 0.0
+        self._limit = limit
+        self._number = 0
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        started = monotonic()
+        self._number = await self._limit.enter()
+        self.waited += monotonic() - started
+        try:
+            response = await self.client.complete(request, emit)
+        finally:
+            self._limit.leave()
+        self._limit.widen()
+        return response
+
+    def note_failure(self, failed: AttemptFailed) -> None:
+        """Lowers the limit if an attempt of this model failed since there were too many."""
+        if failed.status == TOO_MANY and failed.model == self.model:
+            self._limit.slow_down(self._number)
+
+    async def aclose(self) -> None:
+        """Does nothing: other samples use the client too, and its owner closes it."""
+
 
 NO_TASK = Task("", "")
 ALONE = "alone"
@@ -32,7 +212,7 @@ ALONE = "alone"
 
 @dataclass(frozen=True, slots=True)
 class BuiltSetting:
-    """A client for one sample; `options` go with its requests."""
+    """The client of a setting for one sample, and the options of its requests."""
 
     client: ModelClient
     options: Mapping[str, Any]
@@ -43,17 +223,17 @@ class BuiltSetting:
 
 
 def has_memory(provider: str) -> bool:
-    """Checks whether its clients know how far they have come: what is recorded for a task, a script, a recording."""
+    """Checks whether clients of a provider have state: recorded answers, a script, a replayed recording."""
     return f"{provider}/" == RECORDED or provider_traits(provider).recited
 
 
 def without_wrapper(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
-    """Returns the client as it is, with nothing around it."""
+    """Returns the client without a wrapper."""
     return client
 
 
 class ClientPool:
-    """Models for samples: what has a memory is made anew for each, clients of providers have none and are kept."""
+    """Models for samples. Those with state are created for each sample, clients of providers are shared."""
 
     def __init__(self, surroundings: BuildContext) -> None:
         self.surroundings = surroundings
@@ -61,11 +241,11 @@ class ClientPool:
 
     @property
     def base(self) -> Path:
-        """The folder where the paths of a suite start."""
+        """The folder in which relative paths of the suite start."""
         return self.surroundings.base
 
     def model(self, settings: HelperSettings, task: Task = NO_TASK) -> Model:
-        """A model by its type, or the answer that the task brings for it; raises `ConfigError`."""
+        """Returns a model by its type, or the task's recorded answer as a model. Raises `ConfigError`."""
         if settings.type.startswith(RECORDED):
             return self._recorded_model(settings, task)
         if (kept := self._kept.get(id(settings))) is not None:
@@ -89,7 +269,7 @@ class ClientPool:
 
 
 def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapper = without_wrapper) -> BuiltSetting:
-    """Raises `ConfigError`."""
+    """Builds the client of a setting. Raises `ConfigError`."""
     if setting.model is None:
         raise ConfigError(f"{setting.name!r} has no model.")
     model = clients.model(setting.model, task)
@@ -100,7 +280,7 @@ def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapp
     def make(speaker: str, settings: HelperSettings) -> Model:
         require_no_tools(settings)
         found = clients.model(settings, task)
-        # The last word of the secondary is scored beside the small model's; judges, peers and others only look.
+        # Only the secondary's answer is scored next to the small model's; judges and peers don't answer the task.
         part = "large" if speaker.removeprefix(f"{setting.name}.").startswith("secondary") else "other"
         client = wrap(found.client, found, settings, part)
         return replace(found, client=NamedClient(client, speaker, found.options, settings.instructions))
@@ -111,7 +291,7 @@ def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapp
 
 
 class RecordedClient(ModelClient):
-    """Gives the answer that was recorded for one task, once: what the model would say next, nobody knows."""
+    """Gives the recorded answer to one task, once, as no further answer is known."""
 
     def __init__(self, task: Task, role: str) -> None:
         self._task = task

@@ -1,4 +1,4 @@
-"""Two benchmarks of the same tasks: what became worse between them, and what better."""
+"""Compares two benchmarks of the same tasks: what became worse, and what better."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ FIRST: Sequence[Verdict] = ("worse", "better", "not enough data", "no difference
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A setting in both benchmarks. The change of the cost of a task, in dollars, is None where one is not known."""
+    """A setting in both benchmarks. The change in dollars per task is None if a cost is unknown."""
 
     setting: str
     before: float
@@ -40,7 +40,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkComparison:
-    """`changes` have the regressions first. `only` are settings that one benchmark has alone, by which one."""
+    """`changes` has the regressions first. `only` has the settings in one benchmark alone, with that benchmark."""
 
     changes: tuple[Change, ...]
     only: tuple[tuple[str, str], ...] = ()
@@ -58,7 +58,7 @@ class BenchmarkComparison:
 
 
 def compare(before: Path, after: Path) -> BenchmarkComparison:
-    """Raises `ConfigError` where nothing can be compared, `JournalError` for what are no results."""
+    """Compares two benchmarks. Raises `ConfigError` if they share nothing, `JournalError` for invalid results."""
     first, second = _read(before), _read(after)
     shared, only = [name for name in first if name in second], _only(first, second)
     if not shared:
@@ -80,7 +80,7 @@ def _only(first: Collection[str], second: Collection[str]) -> tuple[tuple[str, s
 
 
 def compare_settings(folder: Path, before: str, after: str) -> BenchmarkComparison:
-    """Compares two settings of one benchmark; raises `ConfigError` for one that is not there."""
+    """Compares two settings of one benchmark. Raises `ConfigError` for an unknown one."""
     found = _read(folder)
     for name in (before, after):
         if name not in found:
@@ -114,7 +114,7 @@ def _slower(before: SettingResult, after: SettingResult) -> float | None:
 
 
 def _dearer(before: SettingResult, after: SettingResult) -> list[float]:
-    """The change by task; empty where a cost is not known."""
+    """Returns the change in cost by task, or nothing if a cost is unknown."""
     if before.costs is None or after.costs is None:
         return []
     return [after.costs[task] - cost for task, cost in before.costs.items() if task in after.costs]

@@ -1,4 +1,4 @@
-"""About what a benchmark will cost, from prices and the length of its prompts; no model is called."""
+"""Estimates the cost of a benchmark from prices and prompt lengths, without calling a model."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,20 +16,20 @@ from .suite import Suite
 from .tasks import Task
 
 USUAL_ANSWER = 350
-"""Tokens of an answer when nothing is known of it."""
+"""Tokens of an answer of unknown length."""
 
 LONG_ANSWER = 1024
-"""Tokens of an answer that is longer than usual, where no `max_tokens` bounds it."""
+"""Tokens of a long answer without `max_tokens`."""
 
 AROUND = 20
-"""Tokens that every request has beside its text."""
+"""Tokens of a request besides its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCost:
-    """One sample of a setting in dollars: with usual answers and what each needs; with long ones that all need help.
+    """The dollars for one sample, or None if a price is unknown.
 
-    None where a price is not known.
+    `low` assumes usual answers and the calls that are always made, `high` long answers that all need help.
     """
 
     setting: str
@@ -39,7 +39,10 @@ class ExpectedCost:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """`settings` are costs of single samples; `low` and `high` of all that are to be played. `unknown`: no price."""
+    """`settings` has the costs of single samples, `low` and `high` those of all samples.
+
+    `unknown` settings have no price.
+    """
 
     samples: int
     settings: tuple[ExpectedCost, ...]
@@ -49,7 +52,7 @@ class Forecast:
 
 
 def forecast(suite: Suite) -> Forecast:
-    """Returns the forecast for all samples; what the cache will save is not known yet."""
+    """Returns the forecast for all samples, without savings by the cache."""
     samples, reads = suite.samples, _mean_prompt(suite.tasks)
     expected = tuple(_expected_cost(setting, suite, reads) for setting in suite.settings)
     unknown = tuple(each.setting for each in expected if each.low is None)
@@ -60,7 +63,7 @@ def forecast(suite: Suite) -> Forecast:
 
 
 def _judging(suite: Suite, reads: float) -> float:
-    """Dollars for the judges of one sample."""
+    """Returns the dollars for the judges of one sample."""
     graded = [model for scorers in suite.scorers.values() for model in judges(scorers, suite.around)]
     return sum(_call(model, reads + USUAL_ANSWER) or 0.0 for model in graded)
 
@@ -73,7 +76,7 @@ def _mean_prompt(tasks: Sequence[Task]) -> float:
 
 
 def _expected_cost(setting: Setting, suite: Suite, reads: float) -> ExpectedCost:
-    """Helpers read the attempt as well; for recorded models nothing is paid."""
+    """Returns the cost of a sample. Helpers read the attempt too, and recorded models are free."""
     if setting.model is None:
         return ExpectedCost(setting.name, None, None)
     own = (setting.help.max_retries + 1) if setting.help else 1
@@ -85,7 +88,10 @@ def _expected_cost(setting: Setting, suite: Suite, reads: float) -> ExpectedCost
 
 
 def _always_called(model: HelperSettings, help_: Help | None) -> Iterator[HelperSettings]:
-    """Yields all that a strategy calls beside the answer; of a pool the others stand in where the first fails."""
+    """Yields the helpers that each sample calls.
+
+    Of several secondaries only the first counts, as the others are substitutes.
+    """
     if help_ is None:
         return
     traits = strategies.traits(help_.strategy, trusted=False)

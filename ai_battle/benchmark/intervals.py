@@ -1,7 +1,7 @@
-"""Intervals that hold the truth in 95 of 100 benchmarks: Wilson's for rates, the bootstrap for means.
+"""95 % confidence intervals: Wilson's for rates, the bootstrap for means.
 
-Several answers of one setting to one task are one value, their mean: they hang together, and only tasks are drawn
-independently. So an interval, a test and a bootstrap over tasks are clustered by task without further ado.
+Several answers of one setting to one task count as one value, their mean, since they are correlated and only tasks are
+drawn independently. So all intervals and tests are clustered by task.
 """
 
 import random
@@ -22,7 +22,7 @@ ERRORS = NORMAL.inv_cdf((1 + LEVEL) / 2)
 """Standard errors on each side of a mean."""
 
 MANY = 1_000
-"""Degrees of freedom from which on the normal distribution is taken."""
+"""Degrees of freedom from which the normal distribution is used."""
 
 
 class Interval(NamedTuple):
@@ -35,21 +35,21 @@ class Interval(NamedTuple):
 
 
 def known_sum(values: Iterable[float | None]) -> float | None:
-    """Returns the sum; None where any value is unknown."""
+    """Returns the sum, or None if any value is unknown."""
     found = [*values]
     known = [value for value in found if value is not None]
     return sum(known) if len(known) == len(found) else None
 
 
 def known_mean(values: Iterable[float | None]) -> float | None:
-    """Returns the mean; None where any value is unknown, or there is none."""
+    """Returns the mean, or None if any value is unknown or there are none."""
     found = [*values]
     known = [value for value in found if value is not None]
     return fmean(known) if known and len(known) == len(found) else None
 
 
 def wilson(successes: float, count: float) -> Interval:
-    """Returns the interval of a rate, `successes` out of `count` tries (Wilson 1927); of no tries nothing is known."""
+    """Returns Wilson's interval of the rate `successes` / `count` (1927); 0 to 1 without tries."""
     if not count:
         return Interval(0.0, 1.0)
     z2, rate = ERRORS**2, successes / count
@@ -59,7 +59,7 @@ def wilson(successes: float, count: float) -> Interval:
 
 
 def rate_interval(values: Numbers) -> Interval:
-    """Returns the interval of a mean of shares: Wilson's where all are 0 or 1 or equal, else the bootstrap's."""
+    """Returns the interval of a mean of shares: Wilson's if all are 0 or 1 or equal, else the bootstrap's."""
     if all(value in (0, 1) for value in values) or all_same(values):
         return wilson(sum(values), len(values))
     low, high = mean_interval(values)
@@ -67,10 +67,10 @@ def rate_interval(values: Numbers) -> Interval:
 
 
 def mean_interval(values: Numbers) -> Interval:
-    """Returns the interval of a mean, by BCa; from a thousand values on by the normal distribution.
+    """Returns the BCa interval of a mean; by the normal distribution above a thousand values.
 
-    The bootstrap of a few values is too narrow, as it takes their spread for the true one; the level is raised by what
-    Student's t is wider (Hesterberg 2015, "expanded percentile").
+    The bootstrap of few values is too narrow, as it takes their spread for the true one. The level is raised by as much
+    as Student's t is wider (Hesterberg 2015, "expanded percentile").
     """
     count, mean = len(values), fmean(values)
     if count < 2 or all_same(values):
@@ -82,10 +82,11 @@ def mean_interval(values: Numbers) -> Interval:
 
 
 def skewed_interval(values: Numbers) -> Interval:
-    """Returns the interval of a mean of skewed values with far outliers, such as dollars of requests.
+    """Returns the interval of a mean of skewed values with outliers, such as dollars per request.
 
-    Student's t without its skewness (Hall 1992, "On the Removal of Skewness by Transformation"), with as many degrees
-    of freedom as the variance has by the kurtosis of the values. No values are drawn, so it is quick for any number.
+    Student's t corrected for skewness (Hall 1992, "On the Removal of Skewness by Transformation"), with the degrees of
+    freedom that the kurtosis of the values gives the variance. Nothing is resampled, so it is fast for any number of
+    values.
     """
     count, mean = len(values), fmean(values)
     if count < 3 or all_same(values):
@@ -99,16 +100,16 @@ def skewed_interval(values: Numbers) -> Interval:
 
 
 def _inverse_transformation(distance: float, skewness: float, count: int) -> float:
-    """The inverse of Hall's transformation, which makes the distribution of t symmetric."""
+    """Inverts Hall's transformation, which makes the distribution of t symmetric."""
     if abs(skewness) < 1e-6:
         return distance
     return 3 / skewness * (cbrt(1 + skewness * (distance - skewness / (6 * count))) - 1)
 
 
 def mean_difference_interval(before: Numbers, after: Numbers) -> Interval:
-    """Returns the interval of the mean of `after` less that of `before`, whose spreads may differ (Welch 1947).
+    """Returns the interval of the difference of two means with possibly different spreads (Welch 1947).
 
-    Of a single value no spread is known: the interval has no ends.
+    A single value has no known spread, so the interval is infinite.
     """
     if min(len(before), len(after)) < 2:
         return Interval(-inf, inf)
@@ -122,7 +123,7 @@ def mean_difference_interval(before: Numbers, after: Numbers) -> Interval:
 
 
 def rate_difference_interval(before: Sequence[bool], after: Sequence[bool]) -> Interval:
-    """Returns the interval of a rate `after` less that `before`, by Wilson's of both (Newcombe 1998, method 10)."""
+    """Returns the interval of a rate `after` less that `before` (Newcombe 1998, method 10)."""
     if not before or not after:
         return Interval(-1.0, 1.0)
     p, q = fmean(before), fmean(after)
@@ -136,7 +137,7 @@ def wider_level(level: float, count: int) -> float:
 
 @lru_cache(maxsize=64)
 def drawn_means(values: tuple[float, ...]) -> list[float]:
-    """Means of as many values drawn with replacement: from the same places for all values of the same number."""
+    """Returns bootstrap means. Sequences of equal length are resampled at equal places, so differences stay paired."""
     if len(values) < 2:
         return [fmean(values)] * DRAWS
     return [sum(drawn(values)) / len(values) for drawn in _places(len(values))]
@@ -149,7 +150,7 @@ def _places(count: int) -> tuple[Callable[[Numbers], Numbers], ...]:
 
 
 def bca(values: Numbers, distribution: Numbers, level: float = LEVEL) -> Interval:
-    """Returns the bias-corrected and accelerated one (Efron 1987) of a mean, from the sorted means of drawn values."""
+    """Returns the bias-corrected and accelerated interval (Efron 1987) of a mean, from its sorted bootstrap means."""
     mean = fmean(values)
     below = bisect_left(distribution, mean) + bisect_right(distribution, mean)
     share = below / (2 * len(distribution))
@@ -165,14 +166,14 @@ def bca(values: Numbers, distribution: Numbers, level: float = LEVEL) -> Interva
 
 
 def quantile(ordered: Numbers, share: float) -> float:
-    """Returns a quantile, between the two values that are nearest in proportion."""
+    """Returns a quantile by linear interpolation."""
     place = share * (len(ordered) - 1)
     below = min(int(place), len(ordered) - 2) if len(ordered) > 1 else 0
     return ordered[below] + (place - below) * (ordered[min(below + 1, len(ordered) - 1)] - ordered[below])
 
 
 def quantile_interval(ordered: Numbers, share: float) -> tuple[float | None, float | None]:
-    """Returns the interval of a quantile of any distribution, by ranks; None where too few values bound it."""
+    """Returns the distribution-free interval of a quantile by ranks. An end that too few values bound is None."""
     count, rest = len(ordered), (1 - LEVEL) / 2
     if count > MANY:
         half = NORMAL.inv_cdf(1 - rest) * sqrt(count * share * (1 - share))
@@ -183,7 +184,7 @@ def quantile_interval(ordered: Numbers, share: float) -> tuple[float | None, flo
 
 
 def _ranks(count: int, share: float, rest: float) -> tuple[int, int]:
-    """The places, from 0, below and above which the quantile lies with a probability of at most `rest`."""
+    """Returns the places, from 0, beyond which the quantile lies with a probability of at most `rest`."""
     sums, total = [], 0.0
     for n in range(count + 1):
         total += comb(count, n) * share**n * (1 - share) ** (count - n)
@@ -199,7 +200,7 @@ def all_same(values: Numbers) -> bool:
 
 @cache
 def student(level: float, freedom: int) -> float:
-    """The distance from 0 within which the share `level` lies."""
+    """Returns the t within which the share `level` of the distribution lies."""
     if freedom > MANY:
         return NORMAL.inv_cdf((1 + level) / 2)
     low, high = 0.0, pi / 2
@@ -210,7 +211,7 @@ def student(level: float, freedom: int) -> float:
 
 
 def _within(angle: float, freedom: int) -> float:
-    """The share within t from 0, where tan(angle) is t / sqrt(freedom): Abramowitz and Stegun 26.7.3 and 26.7.4."""
+    """Returns the share within t of 0 for tan(angle) = t / sqrt(freedom) (Abramowitz and Stegun 26.7.3, 26.7.4)."""
     odd, square = freedom % 2, cos(angle) ** 2
     term = cos(angle) if odd else 1.0
     total = term if freedom > 1 else 0.0

@@ -1,4 +1,4 @@
-"""Loads a suite, checked before any money is spent."""
+"""Loads a suite and checks it before any money is spent."""
 
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,9 +32,9 @@ SUITE = FileKind("benchmark", BenchmarkFile, _rewritten)
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """Says how a suite is loaded: keys that are changed, the most tasks of each dataset, tasks that are known.
+    """How a suite is loaded: overrides, the most tasks per dataset, tasks that are already known.
 
-    With `trust` a dataset may be read by code that the suite names.
+    With `trust`, the suite may name code that reads a dataset.
     """
 
     changes: Sequence[str] = ()
@@ -50,9 +50,9 @@ def load(
     environment: Mapping[str, str] | None = None,
     base: Path | None = None,
 ) -> Suite:
-    """Reads a suite: `source` is a path, the name of a packaged one, or a dictionary.
+    """Loads a suite from a path, a packaged name or a dictionary.
 
-    Raises `ConfigError` with all that is wrong.
+    Raises `ConfigError` with all problems.
     """
     found: list[Suite] = []
 
@@ -67,7 +67,7 @@ def load(
 
 
 def _resolved_source(source: Source) -> Source:
-    """The name of a suite that comes with the package stands for its file; raises `ConfigError` for a name of none."""
+    """Returns the file of a packaged suite, or the source itself. Raises `ConfigError` for an unknown name."""
     if isinstance(source, Mapping | YamlText) or Path(source).exists():
         return source
     if found := packaged_suite(str(source)):
@@ -80,7 +80,7 @@ def _resolved_source(source: Source) -> Source:
 
 
 class _SuiteBuilder:
-    """Tasks and settings of a file, and what is wrong with them."""
+    """Builds the tasks and settings of a file and collects their problems."""
 
     def __init__(self, document: SuiteFile, options: LoadOptions) -> None:
         self._document = document
@@ -115,7 +115,7 @@ class _SuiteBuilder:
         for index, section in enumerate(self._section.datasets):
             path, name = ("benchmark", "datasets", index, "path"), name_of(section)
             if name in names:
-                self.problems.append(Problem(path, f"another dataset is called {name!r} too; give it a name"))
+                self.problems.append(Problem(path, f"another dataset is also called {name!r}; give this one a name"))
             names.append(name)
             try:
                 yield from self._tasks_of(section, name)
@@ -129,7 +129,7 @@ class _SuiteBuilder:
             yield from known
             return
         if is_code(section.format) and not self._options.trust:
-            raise ConfigError(f"{section.format} is code of its own. If you know it, say so: --trust")
+            raise ConfigError(f"{section.format} is code that would be run. If you trust it, add --trust")
         found = dataset(section, self._document.base)
         self._scorers[name] = self._scorers_of(section, found.scorer)
         for task in tasks_of(section, self._document.base, found)[: self._options.limit]:
@@ -141,12 +141,12 @@ class _SuiteBuilder:
 
 
 SELDOM = 20
-"""How many times more objects may be made between two looks."""
+"""The factor by which the collector's threshold is raised."""
 
 
 @contextmanager
 def reduced_garbage_collection() -> Iterator[None]:
-    """Lets the collector look less often: tasks and samples are many small objects, and none of them is garbage."""
+    """Makes the garbage collector run less often: tasks and samples are many small objects, and live on."""
     often, *others = gc.get_threshold()
     gc.set_threshold(often * SELDOM, *others)
     try:
@@ -157,7 +157,7 @@ def reduced_garbage_collection() -> Iterator[None]:
 
 @contextmanager
 def frozen_heap() -> Iterator[None]:
-    """Keeps the collector from looking again and again at what was made before, which outlives what is made now."""
+    """Excludes existing objects, which outlive the run, from garbage collection."""
     gc.freeze()
     try:
         with reduced_garbage_collection():

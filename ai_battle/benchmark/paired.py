@@ -1,4 +1,4 @@
-"""Two settings on the same tasks: how large the difference is, and how likely it would be if there were none."""
+"""Compares two settings on the same tasks: the size of the difference, and its probability by chance."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from .intervals import (
 
 FEW_DIFFER, MANY_DIFFER = 12, 300
 FINEST, ROUNDED = 100, 200
-"""Parts of 1 that are tried as the grid of scores, and those of the greatest difference where there is none."""
+"""The finest grid of scores that is tried, in parts of 1, and the parts of the largest difference otherwise."""
 
 ON_GRID = 1e-6
 TINY = 1e-12
@@ -32,7 +32,7 @@ TINY = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The mean of `b - a` over `count` tasks, `gained` and `lost` are the tasks where b is better and worse."""
+    """The mean of `b - a` over `count` tasks; `gained` and `lost` count tasks where b is better and worse."""
 
     count: int
     mean: float
@@ -44,7 +44,7 @@ class PairedDifference:
 
 
 def difference(a: Mapping[str, float], b: Mapping[str, float]) -> PairedDifference:
-    """Compares by task; those that only one of both has say nothing."""
+    """Compares by task, on the tasks that both have."""
     first, second = (tuple(of[task] for task in a if task in b) for of in (a, b))
     off = [y - x for x, y in zip(first, second, strict=True)]
     if not off:
@@ -61,17 +61,17 @@ def _sign(number: float) -> int:
 
 
 def mcnemar(gained: int, lost: int) -> float:
-    """The exact test on tasks that only one of two settings solves: as likely as heads and tails if they are equal."""
+    """Returns the exact p-value for tasks that only one setting solves: equal settings win them like coin tosses."""
     tossed, fewer = gained + lost, min(gained, lost)
-    # Each binomial coefficient from the one before: of thousands of tasks, each by itself would take a minute.
+    # Each binomial coefficient comes from the one before; computing each anew takes a minute for thousands of tasks.
     ways = accumulate(range(fewer), lambda before, n: before * (tossed - n) // (n + 1), initial=1)
     return min(1.0, 2 * sum(ways) / (1 << tossed))
 
 
 def sign_flips(differences: Numbers) -> float:
-    """The paired permutation test on the mean, two-sided: how many of all flips of signs are as far from 0.
+    """Returns the two-sided p-value of the paired permutation test on the mean.
 
-    All flips are counted, of up to `MANY_DIFFER` tasks that differ; of more, by the normal distribution.
+    The test is exact for up to `MANY_DIFFER` differing tasks, and uses the normal distribution above.
     """
     off = [each for each in differences if abs(each) > TINY]
     if len(off) <= FEW_DIFFER:
@@ -89,7 +89,7 @@ def _share_of_all_flips(off: Numbers) -> float:
 
 
 def _whole(off: Numbers) -> list[int]:
-    """Returns the values in units of a grid that holds them all, such as thirds, else rounded: the test stays exact."""
+    """Returns the values in units of a grid that has them all, such as thirds, or rounded. The test stays exact."""
     for parts in range(1, FINEST + 1):
         if all(abs(each * parts - round(each * parts)) < ON_GRID for each in off):
             return [round(each * parts) for each in off]
@@ -98,7 +98,7 @@ def _whole(off: Numbers) -> list[int]:
 
 
 def _share_of_counted_flips(off: Sequence[int]) -> float:
-    """Counts the choices of signs for each sum as the digits of one long number, and adds up those of the tail."""
+    """Counts the sign choices for each sum as the digits of one long integer, and adds up the tail."""
     sizes = [abs(each) for each in off if each]
     digit = len(sizes) + 2
     counts = 1
@@ -110,7 +110,7 @@ def _share_of_counted_flips(off: Sequence[int]) -> float:
 
 
 def _interval(first: Numbers, second: Numbers, off: Numbers) -> Interval:
-    """The paired bootstrap; where all tasks say the same, what as many tasks can't rule out (Wilson's, of no case)."""
+    """Returns the paired bootstrap's interval. If all tasks agree, Wilson's bound for a case that never occurred."""
     if all_same(off):
         room = ERRORS**2 / (len(off) + ERRORS**2)
         low, high = off[0] - room, off[0] + room
@@ -131,10 +131,10 @@ SIGMAS = NORMAL.inv_cdf(1 - ALPHA / 2) + NORMAL.inv_cdf(POWER)
 
 
 def smallest_seen(count: int, spread: float) -> float:
-    """The smallest true difference that `count` paired tasks show with probability `POWER`.
+    """Returns the smallest true difference that `count` paired tasks show with probability `POWER`.
 
-    `spread` is the sum of the squared differences that were found: for answers that are right or wrong, the number of
-    tasks that only one setting solves. One more is counted, as the tasks seen are not all there are.
+    `spread` is the sum of squared differences: for right and wrong answers, the number of tasks that only one setting
+    solves. One is added, as the tasks are only a sample.
     """
     return min(1.0, SIGMAS * sqrt((spread + 1) / (count + 2) / count)) if count else 1.0
 
@@ -153,7 +153,7 @@ MATTERS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ComparedPair:
-    """Setting `b` against setting `a`; `p_holm` holds for all comparisons together.
+    """Setting `b` against setting `a`; `p_holm` is adjusted for all comparisons together.
 
     `smallest` is the smallest difference that these tasks show in 4 of 5 benchmarks.
     """
@@ -166,7 +166,7 @@ class ComparedPair:
     verdict: Verdict
 
     def as_json(self) -> dict[str, Any]:
-        """The figures, without what is compared."""
+        """Returns the figures, without the names."""
         found = self.found
         return {
             "n": found.count,
@@ -196,19 +196,22 @@ class ComparedPair:
 
     @property
     def tasks_needed(self) -> int:
-        """The number of tasks that show a difference that matters."""
+        """The number of tasks that would show a difference that matters."""
         return seen_with(MATTERS, max(self.found.spread, 1.0) / max(self.found.count, 1))
 
 
 def compare_pairs(pairs: Sequence[tuple[Names, Mapping[str, float], Mapping[str, float]]]) -> list[ComparedPair]:
-    """Names and the values by task of both; all comparisons that are looked at belong into one call."""
+    """Compares pairs, each given as names and values by task.
+
+    One call must have all comparisons that are looked at, since their p-values are adjusted together.
+    """
     found = [difference(a, b) for _, a, b in pairs]
     adjusted = holm([each.p for each in found])
     return [_compared_pair(names, each, p) for (names, _, _), each, p in zip(pairs, found, adjusted, strict=True)]
 
 
 def conclusions(pairs: Sequence[ComparedPair], most: int) -> Iterator[str]:
-    """Says what all come to: the `most` differences that are the surest, and how many are not shown."""
+    """Yields the conclusions: the `most` surest differences, and how many are not shown."""
     decided = sorted((pair for pair in pairs if pair.is_decided), key=lambda pair: (pair.p_holm, -abs(pair.found.mean)))
     yield from (pair.sentence for pair in decided[:most])
     if len(decided) > most:
@@ -218,7 +221,7 @@ def conclusions(pairs: Sequence[ComparedPair], most: int) -> Iterator[str]:
 
 
 def _together(alike: Sequence[ComparedPair]) -> str:
-    """Says what comparisons with the same verdict come to."""
+    """Summarises comparisons with the same verdict."""
     first = alike[0]
     if len(alike) == 1:
         return first.sentence
@@ -241,7 +244,7 @@ def _range(numbers: Sequence[float]) -> str:
 
 
 def holm(chances: Sequence[float]) -> list[float]:
-    """Returns the p-values adjusted so that all together raise false alarms no more often than one (Holm 1979)."""
+    """Returns p-values adjusted so that the chance of any false alarm stays that of one test (Holm 1979)."""
     adjusted, highest = [0.0] * len(chances), 0.0
     for rank, place in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
         highest = max(highest, min(1.0, (len(chances) - rank) * chances[place]))

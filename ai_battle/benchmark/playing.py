@@ -1,4 +1,4 @@
-"""Plays one sample: a setting answers a task, with models made anew, and the answer is scored."""
+"""Plays a sample: a setting answers a task, and the answer is scored."""
 
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -21,9 +21,19 @@ from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpDeclined,
 from ..core.ledger import Budget, Ledger, charge_to
 from ..core.messages import ToolCall, user
 from ..core.telemetry import Telemetry, span, use_telemetry
-from .cache import AnswerStore, Cache, CachedClient
-from .clients import ALONE, BuiltSetting, ClientPool, Wrapper, build_setting, has_memory
-from .concurrency import ConcurrencyLimit, LimitedClient
+from .clients import (
+    ALONE,
+    AnswerStore,
+    BuiltSetting,
+    Cache,
+    CachedClient,
+    ClientPool,
+    ConcurrencyLimit,
+    LimitedClient,
+    Wrapper,
+    build_setting,
+    has_memory,
+)
 from .sample import AnswerScore, HelpRecord, Sample, SampleKey
 from .scorers import ScoredAnswer, Scorer
 from .scoring import ScorerFactory, score_answer
@@ -33,10 +43,10 @@ from .tasks import Task
 
 
 class SampleListener:
-    """Listens to one sample. `small` is the first answer of the model that is helped, `large` the helper's last.
+    """Collects the events of one sample. `small` is the helped model's first answer, `large` the helper's last.
 
-    What the answer takes is charged to `budget`, and what of it, and of scoring it, is really paid to `paid`.
-    `own_tools` are those whose calls the setting answers itself. `has_begun`: the model that is helped was asked.
+    `budget` is charged with the usage of the answer, `paid` with everything that is paid, scoring included. `own_tools`
+    are answered by the setting itself. `has_begun` tells that the helped model was asked.
     """
 
     def __init__(self) -> None:
@@ -61,7 +71,7 @@ class SampleListener:
 
     async def __call__(self, event: Event) -> None:
         match event:
-            case TextDelta():  # by far the most of them
+            case TextDelta():  # the most frequent by far, so it is matched first
                 return
             case ModelReplied():
                 self._note_reply(event)
@@ -91,7 +101,7 @@ class SampleListener:
             self._reason = self._reason or event.reason
 
     def note_small(self, response: ModelResponse) -> None:
-        """Notes the first answer of the model that is helped; a mere question to its advisor is none."""
+        """Notes the first answer of the helped model. A question to its advisor is none."""
         if self.small is None and response.tool_calls and not _calls(response, self.own_tools):
             self._asked_first = True
         elif self.small is None:
@@ -102,7 +112,7 @@ class SampleListener:
             client.note_failure(failure)
 
     def sample(self, key: SampleKey, seconds: float, **rest: Any) -> Sample:
-        """Seconds are those of the models: not those in a queue, but those of answers out of the cache."""
+        """Returns the sample. Its seconds are those of the models: with cached answers' times, without waiting."""
         waited = sum(client.waited for client in self.limited)
         saved = sum(client.saved_seconds for client in self.cached)
         signals = dict(self.signals)
@@ -126,7 +136,7 @@ class SampleListener:
 
 
 class RoleRecorder(ClientWrapper):
-    """A model of a setting: what it says is noted as that of the small or the large one."""
+    """A model of a setting whose answers are noted as those of the small or the large model."""
 
     def __init__(self, client: ModelClient, listener: SampleListener, part: str) -> None:
         super().__init__(client)
@@ -145,7 +155,7 @@ class RoleRecorder(ClientWrapper):
 
 @dataclass(frozen=True, slots=True)
 class DiscussionAnswer:
-    """Holds what a whole discussion came to; `error` says why it came to nothing."""
+    """The outcome of a discussion; `error` says why there is none."""
 
     text: str
     error: str = ""
@@ -157,9 +167,9 @@ Discuss = Callable[[str, Task, Emit], Awaitable[DiscussionAnswer]]
 
 @dataclass(frozen=True, slots=True)
 class SampleContext:
-    """All that is needed to play samples, wherever: values and names, nothing that lives.
+    """What is needed to play samples in any process: plain values, no open resources.
 
-    `scorers` are those of each dataset. `discuss` is what runs whole discussions.
+    `scorers` are by dataset; `discuss` runs whole discussions.
     """
 
     settings: Mapping[str, Setting]
@@ -172,7 +182,7 @@ class SampleContext:
 
 
 class Player:
-    """Holds what samples share: scorers, the cache, and how many calls each provider gets at once."""
+    """Plays samples, which share scorers, the cache, and each provider's concurrency limit."""
 
     def __init__(self, context: SampleContext, keeper: AnswerStore | None = None) -> None:
         self._context = context
@@ -185,9 +195,9 @@ class Player:
         await self._clients.aclose()
 
     async def play(self, key: SampleKey, task: Task) -> Sample:
-        """The sample, also where the call failed.
+        """Returns the sample, even if a call failed.
 
-        Raises `BudgetExceeded` where a limit of the whole run kept a call from being made: that is no sample.
+        Raises `BudgetExceeded` if the limit of the whole run prevented a call, since that is no sample.
         """
         listener = SampleListener()
         with charge_to(listener.paid):
@@ -199,7 +209,7 @@ class Player:
     async def _play(self, key: SampleKey, task: Task, listener: SampleListener) -> Sample:
         begun = perf_counter()
         try:
-            # Foreign code of a scorer or a strategy may raise anything; it costs this sample and no other.
+            # A scorer or a strategy may be foreign code and raise anything, which must not end the other samples.
             with translate_errors(f"{key.setting}, task {key.task}", AIBattleError):
                 with (
                     charge_to(listener.budget),
@@ -228,7 +238,7 @@ class Player:
 
     async def _discuss(self, setting: Setting, task: Task, listener: SampleListener) -> ScoredAnswer:
         if self._context.discuss is None:
-            raise AIBattleError(f"{setting.name!r} is a discussion, and here is nothing that runs one.")
+            raise AIBattleError(f"{setting.name!r} is a discussion, which can't be run here.")
         found = await self._context.discuss(f"{self._context.base}/{setting.discussion}", task, listener)
         if found.error:
             raise AIBattleError(found.error)
@@ -241,7 +251,7 @@ class Player:
                 client = LimitedClient(client, self._limit_of(model.endpoint or provider), str(model.name))
                 listener.limited.append(client)
                 if self._cache:
-                    # All that a model was made of belongs to it: another temperature gives another answer.
+                    # All settings belong to the identity, since another temperature gives another answer.
                     identity = f"{model.name} {model.endpoint} {settings.model_dump_json(exclude_unset=True)}"
                     client = CachedClient(client, self._cache, identity)
                     listener.cached.append(client)
@@ -255,7 +265,7 @@ class Player:
         return self._limits[name]
 
     def _judge(self, setting: Setting, task: Task, listener: SampleListener) -> None:
-        """Notes what the detector thinks of the small model's answer, where nobody said so because it was not stuck."""
+        """Notes the detector's assessment of the small model's answer if it was not stuck."""
         if listener.quality is None and listener.small and _uses_detector(setting):
             request = ModelRequest((user(task.prompt),), tools=task.tools)
             found = assembly.recipes.assess(request, listener.small)
@@ -271,7 +281,7 @@ class Player:
         return listener.sample(key, listener.seconds, answer=_answer_text(answer), score=score, **scores)
 
     async def _part_score(self, task: Task, own: ScoredAnswer, answer: ScoredAnswer, score: AnswerScore) -> AnswerScore:
-        """Answers that were not the last word are not worth the money of a judge."""
+        """Scores an answer that was not final, but not by a paid judge."""
         if own == answer:
             return score
         free = [each for each in self._scorers[task.extra[DATASET_KEY]] if not getattr(each, "costs", False)]
@@ -293,13 +303,13 @@ def _answer_of(response: ModelResponse, listener: SampleListener) -> ScoredAnswe
 
 
 def _calls(response: ModelResponse, own_tools: Collection[str]) -> tuple[ToolCall, ...]:
-    """The calls that are part of an answer: not those that the setting answers itself."""
+    """Returns the calls that belong to the answer, without those that the setting answers itself."""
     messages = (*response.steps, response.message)
     return tuple(call for each in messages for call in each.tool_calls if call.name not in own_tools)
 
 
 def _answer_text(answer: ScoredAnswer) -> str:
-    """Calls are part of what was said."""
+    """Returns the text of the answer with its calls."""
     if not answer.calls:
         return answer.text
     calls = "\n".join(f"{call.name}({dict(call.arguments)})" for call in answer.calls)

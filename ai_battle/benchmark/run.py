@@ -1,4 +1,4 @@
-"""Runs a suite: begins its results or goes on with them; each sample is durable when it is done, within limits."""
+"""Runs a suite: starts or continues its results, and stores each finished sample, within the limits."""
 
 import asyncio
 from collections import Counter
@@ -30,22 +30,22 @@ from .tasks import Task
 
 SUITE_FILE = "suite.yaml"
 GATHERED = 0.05
-"""Seconds that finished samples are gathered before they are written together."""
+"""Seconds for which finished samples are collected, to be written in one transaction."""
 
 MARGIN = 1.5
-"""A sample may cost this many times what the dearest of its setting has cost so far."""
+"""A sample may cost this many times the dearest one of its setting so far."""
 
 KNOWN = 5
-"""So many samples of a setting say what one may cost; before that, the forecast says it."""
+"""From this many samples of a setting on, these bound the cost of the next one instead of the forecast."""
 
 Status = Literal["done", "limit"]
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkProgress:
-    """Tells how far a run is. `left` is seconds, None while nobody can know; `failed` are samples without an answer.
+    """The progress of a run. `left` is in seconds, or None if unknown; `failed` counts samples without an answer.
 
-    `spent` is dollars of this and earlier runs, `to_come` what the rest will cost if it goes on like that.
+    `spent` is in dollars and includes earlier runs, `to_come` is the expected cost of the rest.
     """
 
     finished: int
@@ -59,7 +59,7 @@ class BenchmarkProgress:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """`reason` says which limit was reached; empty when all samples were played."""
+    """The end of a run; `reason` names the limit that was reached, or is "" if all samples were played."""
 
     status: Status
     reason: str
@@ -68,9 +68,9 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Says how a suite is run: who hears of its progress, what runs discussions, and whether failures are repeated.
+    """How a suite is run. `hear` gets its progress, `discuss` runs discussions, `again` repeats failures.
 
-    `tell` is given what else its user should know; `address` is where the executor is, for one that is elsewhere.
+    `tell` gets further messages for the user; `address` is that of a remote executor.
     """
 
     hear: Callable[[BenchmarkProgress], None] = lambda progress: None
@@ -82,7 +82,7 @@ class RunOptions:
 
 
 def begin(suite: Suite, folder: Path) -> Store:
-    """New results, with all that is needed to go on with them, the suite last; raises `JournalError`."""
+    """Creates results with all that is needed to continue them. Raises `JournalError`."""
     hide = suite.document.expansion.hide
     settings = {setting.name: each_text(setting_document(setting), hide) for setting in suite.settings}
     with ExitStack() as undoing:
@@ -92,13 +92,14 @@ def begin(suite: Suite, folder: Path) -> Store:
         store.set_fact("repeats", suite.benchmark.repeats)
         store.set_fact("unscored", suite.benchmark.unscored)
         store.set_fact("forecast", asdict(forecast(suite)))
+        # Last, so that a folder with a suite file is complete and `reopen` can tell results that were not begun.
         write_private(folder / SUITE_FILE, [suite.document.as_yaml()])
         undoing.pop_all()
     return store
 
 
 def reopen(folder: Path, options: LoadOptions) -> tuple[Suite, Store]:
-    """The suite of results as it was begun, and the results to go on with; raises `ConfigError`, `JournalError`."""
+    """Returns the suite of existing results, and the results for writing. Raises `ConfigError` or `JournalError`."""
     with ExitStack() as undoing:
         store = undoing.enter_context(closing(Store.open(folder, to_write=True)))
         if not (folder / SUITE_FILE).is_file():
@@ -111,7 +112,7 @@ def reopen(folder: Path, options: LoadOptions) -> tuple[Suite, Store]:
 
 
 def run(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOutcome:
-    """Plays what is lacking; the store stays open."""
+    """Plays the missing samples and leaves the store open."""
     with frozen_heap():
         return asyncio.run(play(suite, store, options))
 
@@ -128,13 +129,13 @@ async def play(suite: Suite, store: Store, options: RunOptions = RunOptions()) -
 
 
 def _expected_costs(suite: Suite) -> Mapping[str, float]:
-    """Returns what a sample of each setting may cost, by forecast, where that is limited."""
+    """Returns the forecast cost of a sample by setting, if costs are limited."""
     expected = forecast(suite).settings if suite.benchmark.limits.cost_usd is not None else ()
     return {each.setting: each.high or 0.0 for each in expected}
 
 
 def setting_document(setting: Setting) -> Mapping[str, Any]:
-    """Returns what a setting is made of, as the suite says it after multiplying out; models by their types."""
+    """Returns the expanded setting as the suite would write it, with models as their types."""
     return {key: _by_type(value) for key, value in (setting.written or {}).items()}
 
 
@@ -145,7 +146,7 @@ def _by_type(value: Any) -> Any:
 
 
 def _sample_context(suite: Suite, options: RunOptions, folder: Path) -> SampleContext:
-    """Returns it with a place beside the results for what pairs show: no benchmark knows what another has learned."""
+    """Returns the context. Pairs keep evidence next to the results, so that benchmarks don't share it."""
     return SampleContext(
         {setting.name: setting for setting in suite.settings},
         suite.scorers,
@@ -158,15 +159,15 @@ def _sample_context(suite: Suite, options: RunOptions, folder: Path) -> SampleCo
 
 
 def _asked_twice(suite: Suite) -> bool:
-    """Checks whether two settings have a model in common: only then the cache has something to find."""
+    """Checks whether two settings share a model, since otherwise the cache finds nothing."""
     models = [{model.type for model in setting.models} for setting in suite.settings]
     return sum(map(len, models)) > len(set().union(*models))
 
 
 class BenchmarkRunner:
-    """Plays what the results lack, and tells how far it is after each write.
+    """Plays the missing samples and reports progress after each write.
 
-    Only what has been written counts as finished, so what is told is never lost.
+    Only written samples count as finished, so reported progress is never lost.
     """
 
     def __init__(self, suite: Suite, store: Store, executor: Executor, options: RunOptions) -> None:
@@ -193,7 +194,7 @@ class BenchmarkRunner:
         self._ends = self._begun + (limits.seconds or inf)
 
     async def run(self) -> RunOutcome:
-        """Raises `JournalError` when results can't be written; what runs then is given up."""
+        """Plays all samples. Raises `JournalError` if results can't be written, and gives up running samples then."""
         try:
             with charge_to(self._budget):
                 await self._play_all()
@@ -202,7 +203,7 @@ class BenchmarkRunner:
         return RunOutcome("limit" if self._reason else "done", self._reason, self._progress())
 
     async def _play_all(self) -> None:
-        """Plays as many samples at once as the suite says; one that can't be written ends them all."""
+        """Plays as many samples at once as the suite allows. A failing write ends them all."""
         jobs = self._jobs()
         try:
             async with asyncio.TaskGroup() as group:
@@ -212,12 +213,12 @@ class BenchmarkRunner:
                 )
                 writing.cancel()
         finally:
-            # Also when it is interrupted: what was finished since the last write was paid for.
+            # Also after an interruption, as samples finished since the last write were paid for.
             self._write_down()
             self._store.set_spent(self._dollars)
 
     def _jobs(self) -> Iterator[tuple[SampleKey, Task]]:
-        """All settings answer a task before the next one comes, so that they can be compared whenever a run ends."""
+        """Yields the missing samples task by task, so that settings are comparable whenever a run ends."""
         suite = self._suite
         for repeat, task, setting in product(range(suite.benchmark.repeats), suite.tasks, suite.settings):
             if (key := SampleKey(setting.name, task.id, repeat)) not in self._finished:
@@ -244,7 +245,7 @@ class BenchmarkRunner:
             self._news.set()
 
     async def _is_affordable(self, setting: str) -> bool:
-        """Waits while samples that run may leave room for one more: one that is broken off is money for nothing."""
+        """Waits while running samples may leave enough budget: an aborted sample is wasted money."""
         while not self._reason and not self._fits(setting):
             if not self._running:
                 self._reason = (
@@ -262,7 +263,7 @@ class BenchmarkRunner:
         return not used_up and self._dollars + (self._running + 1) * self._may_cost(setting) <= self._limit
 
     def _may_cost(self, setting: str) -> float:
-        """Returns what a sample may cost: by forecast, and once some are known a bit more than the dearest."""
+        """Returns the most that a sample may cost, by forecast, later by the dearest sample so far."""
         dearest = self._dearest.get(setting, 0.0) * MARGIN
         return dearest if self._seen[setting] >= KNOWN else max(dearest, self._expected.get(setting, 0.0))
 

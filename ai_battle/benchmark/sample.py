@@ -1,4 +1,4 @@
-"""A sample: one setting's answer to one task, once, with its score and all that it took."""
+"""A sample: one answer of a setting to a task, with its score and its costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from ..core.exchange import NOTHING_USED, Usage
 
 
 class SampleKey(NamedTuple):
-    """Names a sample; `repeat` counts from 0."""
+    """Identifies a sample; `repeat` counts from 0."""
 
     setting: str
     task: str
@@ -18,10 +18,10 @@ class SampleKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AnswerScore:
-    """From 0 to 1; `value` is None where no scorer could read the answer.
+    """A score from 0 to 1; `value` is None if no scorer could read the answer.
 
-    `cost_usd` is what scoring itself cost, where a model judged. `scorer_failed` says that the lack of a value is no
-    fault of the answer: the judge did not answer, or the answer is none of those that were recorded.
+    `cost_usd` is the cost of scoring by a model. `scorer_failed` means that the answer is not to blame for a missing
+    value: the judge did not answer, or the answer is not one of the recorded ones.
     """
 
     value: float | None
@@ -35,9 +35,9 @@ UNSCORED = AnswerScore(None)
 
 @dataclass(frozen=True, slots=True)
 class HelpRecord:
-    """How often other models were asked in a sample, how often a question was declined, and dollars for all of them.
+    """How often a sample asked other models, how often questions were declined, and the dollars for all.
 
-    `asked_first`: help came before the first answer, so that there is none from before it.
+    `asked_first` means that help came before the first answer, so there is none to compare with.
     """
 
     asked: int = 0
@@ -51,12 +51,12 @@ NO_HELP = HelpRecord()
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`error` says why there is no answer: the call failed, which is no wrong answer either.
+    """An answer with all figures of its making. `error` says why there is none; that does not count as wrong.
 
-    `usage` is all that the sample took, `wasted` the part that no answer was made of. `quality`, `signals` and `reason`
-    are what the detector said of the first answer of the small model, `small_answer`; `large_answer` is the last of the
-    one that helped. Their scores are None where they were not scored. `spent_usd` is the part of the cost that was
-    really paid in this run: answers out of a recording or of the cache are not.
+    `usage` is everything the sample used, `wasted` the part that did not lead to the answer. `quality`, `signals` and
+    `reason` are the detector's findings on `small_answer`, the first answer of the small model. `large_answer` is the
+    helper's last one. Their scores are None if they were not scored. `spent_usd` is what was paid in this run, without
+    recorded and cached answers.
     """
 
     setting: str
@@ -85,7 +85,7 @@ class Sample:
 
     @property
     def has_failed(self) -> bool:
-        """Checks whether there is nothing to score, or nobody to score it: for neither the answer is to blame."""
+        """Whether there is no answer or no working scorer; for neither is the setting to blame."""
         return bool(self.error) or self.score.scorer_failed
 
     @property
@@ -93,7 +93,7 @@ class Sample:
         return not self.has_failed and self.score.value is None
 
     def scored_by(self, unscored: Unscored) -> Self:
-        """The sample whose answer counts as wrong where nothing can be read out of it, unless such are excluded."""
+        """Returns the sample, with an unreadable answer counted as wrong unless such are excluded."""
         if unscored == "exclude" or not self.is_unreadable:
             return self
         return replace(self, score=replace(self.score, value=0.0))

@@ -1,4 +1,4 @@
-"""The scorers of a suite: made with what they need, and asked in their order."""
+"""Creates the scorers of a suite, and scores answers by them in order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,14 +21,14 @@ from .tasks import Task
 
 @dataclass(frozen=True, slots=True)
 class ScorerFactory:
-    """Makes scorers, with models and the fence around code."""
+    """Creates scorers with their models and sandbox."""
 
     surroundings: BuildContext
     sandbox: Level = "auto"
     allow_unsandboxed: bool = False
 
     def scorer(self, settings: ScorerSettings) -> Scorer:
-        """Raises `ConfigError` for one that is not there, for its options, and where it lacks what it needs."""
+        """Returns a scorer. Raises `ConfigError` if it is unknown, its options are wrong, or a resource is missing."""
         create = plugins.factory(SCORERS, settings.name)
         plugins.check_options(create, settings.name, settings.options)
         options = {**settings.options, **self._resources(settings, create)}
@@ -51,7 +51,7 @@ class ScorerFactory:
 
 
 def judge_of(settings: ScorerSettings, name: str = "model") -> HelperSettings:
-    """The model that an option of a scorer names; raises `ConfigError`."""
+    """Returns the model in an option of a scorer. Raises `ConfigError`."""
     value = settings.options.get(name)
     if not value:
         raise ConfigError(f"{settings.name} needs a model: write {{name: {settings.name}, {name}: gpt-4o}}")
@@ -59,13 +59,13 @@ def judge_of(settings: ScorerSettings, name: str = "model") -> HelperSettings:
 
 
 def judges(scorers: Sequence[ScorerSettings], surroundings: BuildContext) -> list[Any]:
-    """The models that scorers call."""
+    """Returns the models that scorers call."""
     calling = [each for each in scorers if each.options.get("model")]
     return [participant(each.name, judge_of(each), surroundings) for each in calling]
 
 
 async def score_answer(scorers: Sequence[Scorer], task: Task, answer: ScoredAnswer) -> AnswerScore:
-    """Scores by the first that can read the answer, with the reasons of all where none can, and what all cost."""
+    """Returns the score of the first scorer that can read the answer, or the reasons of all, and the total cost."""
     with charge_to(budget := Budget()):
         score = await _first_score(scorers, task, answer)
     return replace(score, cost_usd=budget.ledger.known_cost)
@@ -83,12 +83,12 @@ async def _first_score(scorers: Sequence[Scorer], task: Task, answer: ScoredAnsw
 
 
 def lacking(scorers: Mapping[str, Scorer], task: Task) -> str:
-    """Says what a task lacks that its scorers need; empty where one of them can do with what there is."""
+    """Returns what a task lacks for its scorers, or "" if one of them can score it."""
     lacks = {name: scorer.lacks(task) for name, scorer in scorers.items()}
     return "" if not all(lacks.values()) else ", ".join(f"{name} needs {what}" for name, what in lacks.items())
 
 
 @cache
 def _fence(level: Level, allow_unsandboxed: bool) -> Sandbox:
-    """Returns the fence, found once for a process by running one."""
+    """Returns the sandbox. Cached, as finding it runs a program."""
     return choose(level, allow_unsandboxed)

@@ -1,4 +1,4 @@
-"""What each setting did, gathered by task, and the settings compared on the tasks that they share."""
+"""The results of each setting by task, and the comparison of settings on shared tasks."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +17,9 @@ from .store import Store
 
 @dataclass(frozen=True)
 class SettingResult:
-    """`described` is the setting as the suite says it, after multiplying out.
+    """The results of a setting; `described` is the expanded setting.
 
-    `unreadable` counts the answers that no scorer could read, whatever they count.
+    `unreadable` counts the answers that no scorer could read, however these count.
     """
 
     name: str
@@ -29,21 +29,21 @@ class SettingResult:
 
     @cached_property
     def answers(self) -> tuple[Sample, ...]:
-        """The samples that failed neither when they were asked nor when they were scored."""
+        """The samples without a failure in answering or scoring."""
         return tuple(sample for sample in self.samples if not sample.has_failed)
 
     def on_tasks(self, tasks: Collection[str]) -> Self:
-        """The samples of some tasks alone."""
+        """Returns the result restricted to some tasks."""
         return replace(self, samples=tuple(sample for sample in self.samples if sample.task in tasks))
 
     @cached_property
     def values(self) -> dict[str, float]:
-        """The mean score by task, of what was scored."""
+        """The mean score by task."""
         return by_task(self.answers, lambda sample: sample.score.value)
 
     @cached_property
     def costs(self) -> dict[str, float] | None:
-        """Dollars by task; None where any is not known."""
+        """The dollars by task, or None if any are unknown."""
         found = by_task(self.answers, lambda sample: sample.usage.cost_usd)
         return found if all(sample.usage.cost_usd is not None for sample in self.answers) else None
 
@@ -56,13 +56,13 @@ class SettingResult:
 
     @property
     def helpers(self) -> tuple[str, ...]:
-        """The types of all models that may answer or advise beside it."""
+        """The types of all models that may answer or advise besides it."""
         named = [self.described.get(key) for key in ("secondary", "models", "peers", "judge")]
         return tuple(str(name) for each in named if each for name in (each if isinstance(each, list) else [each]))
 
     @property
     def strategy(self) -> str:
-        """The strategy that helps it; empty for a model that is alone."""
+        """The strategy of help, or "" for a model alone."""
         return str(self.described.get("strategy", Help.model_fields["strategy"].default)) if self.is_helped else ""
 
     @property
@@ -71,7 +71,7 @@ class SettingResult:
 
 
 def setting_results(store: Store) -> list[SettingResult]:
-    """Returns all settings in the order of the suite."""
+    """Returns the results of all settings in the order of the suite."""
     return [_setting_result(store, name, described) for name, described in store.settings().items()]
 
 
@@ -82,12 +82,12 @@ def _setting_result(store: Store, name: str, described: Mapping[str, Any]) -> Se
 
 
 def alone(settings: Iterable[SettingResult], model: str) -> SettingResult | None:
-    """The setting that is this model and nothing else."""
+    """Returns the setting with this model and no help."""
     return next((each for each in settings if each.model == model and not each.is_helped), None)
 
 
 def by_task(samples: Iterable[Sample], of: Callable[[Sample], float | None]) -> dict[str, float]:
-    """The mean over repeats, where there is anything."""
+    """Returns the mean over repeats by task, without missing values."""
     found: dict[str, list[float]] = {}
     for sample in samples:
         value = of(sample)
@@ -101,7 +101,7 @@ def _without_texts(sample: Sample) -> Sample:
 
 
 Axis = Literal["dollars", "tokens", "seconds"]
-"""What settings are compared by beside their quality."""
+"""The unit in which settings are compared besides their quality."""
 
 EFFORT: Mapping[Axis, Callable[[Sample], float | None]] = {
     "dollars": lambda sample: sample.usage.cost_usd,
@@ -112,7 +112,7 @@ EFFORT: Mapping[Axis, Callable[[Sample], float | None]] = {
 
 @dataclass(frozen=True)
 class ComparedSettings:
-    """The settings of a benchmark, those that can be compared cut to the tasks that each of them has a score for."""
+    """The settings of a benchmark, with comparable ones restricted to the tasks that all of them share."""
 
     settings: tuple[SettingResult, ...]
     names: frozenset[str]
@@ -129,7 +129,7 @@ class ComparedSettings:
 
     @cached_property
     def axis(self) -> Axis:
-        """Dollars where all are known and any is paid, else tokens, else seconds."""
+        """Dollars if all are known and any is paid, else tokens, else seconds."""
         samples = [sample for each in self.settings for sample in each.answers]
         costs = [sample.usage.cost_usd for sample in samples]
         if None not in costs and any(costs):
@@ -137,24 +137,24 @@ class ComparedSettings:
         return "tokens" if any(sample.usage.total_tokens for sample in samples) else "seconds"
 
     def efforts(self, of: SettingResult) -> dict[str, float]:
-        """Returns what each task took, in the unit of the axis."""
+        """Returns the cost of each task in the unit of the axis."""
         return by_task(of.answers, EFFORT[self.axis])
 
     @cached_property
     def beaten(self) -> Mapping[str, str]:
-        """Names of settings that another one beats, each with the first that does."""
+        """The dominated settings, each with the first one that dominates it."""
         found = {
             each.name: next((a.name for a in self.comparable if self._beats(a, each)), "") for each in self.comparable
         }
         return {name: by for name, by in found.items() if by}
 
     def _beats(self, one: SettingResult, other: SettingResult) -> bool:
-        """Checks whether `one` is no worse and no dearer, and the difference in one of both is shown."""
+        """Checks whether `one` is no worse and no dearer, and shown to be better in one of both."""
         mine, its = self._efforts_of_compared[one.name], self._efforts_of_compared[other.name]
         saved = [its[task] - effort for task, effort in mine.items() if task in its]
         if one is other or not saved or fmean(saved) < 0 or fmean(one.values.values()) < fmean(other.values.values()):
             return False
-        # The bootstrap comes last: a grid has thousands of pairs, and most of them are decided without it.
+        # The slow bootstrap comes last: a grid has thousands of pairs, and most are decided without it.
         return self._is_better(one.name, other.name) or mean_interval(saved).low > 0
 
     @cached_property
@@ -170,9 +170,9 @@ class ComparedSettings:
 
 
 def compared_settings(settings: Sequence[SettingResult]) -> ComparedSettings:
-    """Compares the settings with scores for at least half of the tasks of the best.
+    """Compares the settings that have at least half as many scored tasks as the best one.
 
-    One whose provider failed nearly always would leave no task that all have in common.
+    A setting whose provider nearly always failed would leave no shared task.
     """
     least = max([2, *(len(each.values) for each in settings)]) / 2
     able = [each for each in settings if len(each.values) >= least]

@@ -1,4 +1,4 @@
-"""Settings: ways of answering, multiplied out of the suite's list with names that say what differs."""
+"""Settings: ways of answering, expanded from the suite's grids and named by what differs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ..core.errors import ConfigError
 from ..core.plugins import near
 
 RECORDED = "recorded/"
-"""Begins the model type of an answer that the dataset brings: `recorded/small`."""
+"""The prefix of a model type whose answers the dataset has: `recorded/small`."""
 
 MOST = 10_000
 PLACE: KeyPath = ("benchmark", "settings")
@@ -24,7 +24,10 @@ _FIXED = ("name", "grid")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """`model` is None for a whole discussion, `help` where the model is alone; `place` is where the suite says it."""
+    """A way of answering.
+
+    `model` is None for a discussion, `help` for a model alone. `place` is its place in the suite.
+    """
 
     name: str
     model: HelperSettings | None
@@ -36,7 +39,7 @@ class Setting:
 
     @property
     def models(self) -> tuple[HelperSettings, ...]:
-        """The model and all that help it."""
+        """The model and all its helpers."""
         helpers: list[HelperSettings] = []
         if self.help:
             judge = [self.help.judge] if self.help.judge else []
@@ -49,7 +52,7 @@ class Setting:
 
 
 class SettingError(ConfigError):
-    """A setting that can't be; `problem` says where."""
+    """An invalid setting; `problem` has its place."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -57,13 +60,13 @@ class SettingError(ConfigError):
 
 
 def expand_settings(sections: Sequence[SettingSettings]) -> Iterator[Setting]:
-    """Yields all settings, those of a grid in the order of its keys; raises `SettingError`."""
+    """Yields all settings, those of a grid in the order of its keys. Raises `SettingError`."""
     seen: dict[str, KeyPath] = {}
     for index, settings in enumerate(sections):
         for setting in islice(_settings_of(settings, (*PLACE, index)), MOST + 1):
             if setting.name in seen:
                 raise SettingError(
-                    Problem((*PLACE, index, "name"), f"{setting.name!r} is the name of another setting already")
+                    Problem((*PLACE, index, "name"), f"{setting.name!r} is already the name of another setting")
                 )
             seen[setting.name] = setting.place
             yield setting
@@ -86,7 +89,7 @@ def _settings_of(section: SettingSettings, place: KeyPath) -> Iterator[Setting]:
 def _check_key(key: str, path: KeyPath) -> None:
     known = [name for name in SettingSettings.model_fields if name not in _FIXED]
     if key not in known:
-        raise SettingError(Problem(path, f"there is no such key of a setting{near(key, known)}", key=True))
+        raise SettingError(Problem(path, f"is not a key of a setting{near(key, known)}", key=True))
 
 
 def _name(name: str, chosen: Mapping[str, Any]) -> str:
@@ -120,6 +123,6 @@ def _setting(section: SettingSettings, name: str, place: KeyPath) -> Setting:
 
 
 def _without_retries(given: Mapping[str, Any], model: HelperSettings | None) -> Mapping[str, Any]:
-    """A recorded model has one answer to each task, so there is nothing to try again."""
+    """Disables retries for a recorded model, which has one answer to each task."""
     alone = model is not None and model.type.startswith(RECORDED)
     return {**given, "max_retries": 1} if alone and "max_retries" not in given else given

@@ -1,4 +1,4 @@
-"""The results of a benchmark: `results.sqlite`, where each sample is durable before it is called finished."""
+"""The results of a benchmark in `results.sqlite`. A sample counts as finished only once it is durable."""
 
 import json
 import os
@@ -36,7 +36,7 @@ CREATE TABLE samples (
 
 
 class Store:
-    """One process writes; any number may read meanwhile. Raises `JournalError`."""
+    """The results of a benchmark. One process writes while any number of others read. Raises `JournalError`."""
 
     def __init__(self, folder: Path, connection: sqlite3.Connection, lock: RunLock | None) -> None:
         self.folder = folder
@@ -45,17 +45,15 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path) -> "Store":
-        """A new one; `folder` is made, and must not hold results already."""
+        """Creates results in `folder`, which must not have any."""
         try:
             make_private(folder)
         except OSError as error:
-            raise JournalError(
-                f"{folder} can't be made a folder of results: {error.strerror}; name another."
-            ) from error
+            raise JournalError(f"{folder} can't be used for results: {error.strerror}; name another folder.") from error
         lock = RunLock(folder)
         if (folder / NAME).exists():
             lock.release()
-            raise JournalError(f"{folder} holds results already; go on with them (bench resume), or name another.")
+            raise JournalError(f"{folder} already has results; continue them (bench resume), or name another folder.")
         store = cls(folder, _connect(folder / NAME), lock)
         with store._writing():
             store._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
@@ -63,9 +61,9 @@ class Store:
 
     @classmethod
     def open(cls, folder: Path, *, to_write: bool = False) -> "Store":
-        """Opens a store that is there already."""
+        """Opens existing results."""
         if not (folder / NAME).is_file():
-            raise NoSuchRecord(f"{folder} holds no results: there is no {NAME} in it.")
+            raise NoSuchRecord(f"{folder} has no results: there is no {NAME} in it.")
         lock = RunLock(folder) if to_write else None
         store = cls(folder, _connect(folder / NAME), lock)
         try:
@@ -81,7 +79,7 @@ class Store:
             self._lock.release()
 
     def begin(self, tasks: Iterable[Task], settings: Mapping[str, Mapping[str, Any]]) -> None:
-        """Says what is going to be done, in its order."""
+        """Stores the tasks and settings in their order."""
         with self._writing():
             self._connection.execute("BEGIN")
             self._connection.executemany(
@@ -94,14 +92,14 @@ class Store:
             self._connection.execute("COMMIT")
 
     def add(self, samples: Sequence[Sample]) -> None:
-        """Adds all samples or none; when it returns, they are there even if the process is killed."""
+        """Adds all samples or none. Once it returns, they survive even if the process is killed."""
         with self._writing():
             self._connection.execute("BEGIN")
             self._connection.executemany(INSERT_SAMPLE, map(sample_row, samples))
             self._connection.execute("COMMIT")
 
     def set_fact(self, name: str, value: Any) -> None:
-        """A fact of the whole run: its name, its forecast, its spending."""
+        """Stores a fact about the whole run: its name, its forecast, its spending."""
         with self._writing():
             self._connection.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json_text(value)))
 
@@ -111,12 +109,12 @@ class Store:
 
     @property
     def unscored_rule(self) -> Unscored:
-        """The rule for an answer that no scorer could read."""
+        """How answers that no scorer could read are counted."""
         found: Unscored = self.fact("unscored", "wrong")
         return found
 
     def settings(self) -> dict[str, Mapping[str, Any]]:
-        """The settings by name, in their order: `{model, secondary, strategy, ...}` as they were multiplied out."""
+        """Returns the settings by name in their order: `{model, secondary, strategy, ...}`."""
         rows = self._read("SELECT name, described FROM settings ORDER BY place")
         return {name: json.loads(described) for name, described in rows}
 
@@ -135,15 +133,15 @@ class Store:
         return {SampleKey(*row) for row in self._read(f"SELECT setting, task, repeat FROM samples {where}")}  # noqa: S608
 
     def spent_dollars(self) -> float:
-        """Dollars that were really paid, also for what came to no sample."""
+        """Returns the dollars that were paid, including calls that led to no sample."""
         return float(next(self._read("SELECT TOTAL(spent_usd) FROM samples"))[0]) + float(self.fact(UNFINISHED, 0.0))
 
     def set_spent(self, dollars: float) -> None:
-        """Notes what was paid in all: the part that no sample has is kept beside them."""
+        """Stores the part of the total that belongs to no sample."""
         self.set_fact(UNFINISHED, max(0.0, dollars - self.spent_dollars() + float(self.fact(UNFINISHED, 0.0))))
 
     def answer(self, key: bytes) -> str | None:
-        """Returns what the cache holds for a request."""
+        """Returns the cached answer to a request."""
         found = next(self._read("SELECT response FROM answers WHERE key = ?", key), None)
         return found[0] if found else None
 
@@ -183,14 +181,14 @@ class Store:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """A write-ahead log: what is committed outlives the process, and readers never wait."""
+    """Opens the database with a write-ahead log: commits survive the process, and readers never wait."""
     try:
         if not path.exists():
-            # SQLite makes its other files with the same rights.
+            # SQLite gives its other files the permissions of this one.
             os.close(open_private(str(path), os.O_WRONLY | os.O_CREAT))
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
-        # With that log a commit outlives the process; only a power cut may take the last ones, and never the file.
+        # NORMAL syncs at checkpoints only: a power cut may lose the last commits, but never damages the file.
         connection.execute("PRAGMA synchronous = NORMAL")
     except (OSError, sqlite3.Error) as error:
         raise JournalError(f"{path} can't be opened: {error}.") from error
@@ -238,7 +236,7 @@ def sample_row(sample: Sample) -> tuple[Any, ...]:
 
 
 def _more(sample: Sample) -> Mapping[str, Any]:
-    """Returns what is mostly empty, where it is not."""
+    """Returns the values that most samples don't have."""
     usage = sample.usage
     tokens = [usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens]
     more = {
@@ -260,9 +258,9 @@ def sample_from(row: tuple[Any, ...]) -> Sample:
     cached, stored, thought = data.get("tokens", (0, 0, 0))
     usage = Usage(read, written, cached, stored, thought, cost, "estimated" in data)
     wasted = Usage(*data["wasted"]) if "wasted" in data else NOTHING_USED
-    # Results of before it was counted say only whether there was help.
+    # Older results only say whether there was help.
     help_ = HelpRecord(*data["help"]) if "help" in data else HelpRecord(helped, cost_usd=None) if helped else NO_HELP
-    # By place: names cost as much again, and a report reads every sample of a run.
+    # Positional, as keyword arguments double the time and a report reads every sample.
     return Sample(
         setting, task, repeat, answer, score, usage, seconds, bool(helped), wasted, quality, data.get("signals", {}),
         reason, small, large, error, small_score, large_score, spent, help_,

@@ -1,4 +1,4 @@
-"""A suite: the tasks, settings and scorers of a benchmark."""
+"""A suite: tasks, settings and scorers of a benchmark."""
 
 import random
 from collections.abc import Iterator, Mapping
@@ -18,14 +18,14 @@ from .tasks import Task
 
 @dataclass(frozen=True, slots=True)
 class SuiteFile(ConfigDocument):
-    """A suite as it is written."""
+    """A suite as written."""
 
     file: BenchmarkFile = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """`scorers` are those of each dataset, by its name."""
+    """A loaded suite; `scorers` are by dataset."""
 
     tasks: tuple[Task, ...]
     settings: tuple[Setting, ...]
@@ -47,11 +47,11 @@ class Suite:
 
 
 DATASET_KEY, SCORER_KEY = "dataset", "scorer"
-"""Where a task keeps the name of its dataset, and the scorer that fits the format."""
+"""Keys of a task's `extra`: the name of its dataset, and the scorer that fits the format."""
 
 
 def dataset(settings: DatasetSettings, base: Path) -> Dataset:
-    """Returns the dataset of the format that is named, or that the file has; raises `ConfigError`."""
+    """Returns the dataset reader for the stated or detected format. Raises `ConfigError`."""
     name = settings.format if settings.format != "auto" else format_of(path_of(settings, base))
     options = {"fields": settings.fields} if settings.fields else {}
     made: Dataset = plugins.create(DATASETS, name, **options)
@@ -59,12 +59,12 @@ def dataset(settings: DatasetSettings, base: Path) -> Dataset:
 
 
 def is_code(name: str) -> bool:
-    """Checks whether a name is the dotted name of a module or a Python file, which is trusted before it is imported."""
+    """Checks for the dotted name of a module or a Python file, which is imported only if trusted."""
     return name.endswith(".py") or ("." in name and all(map(str.isidentifier, name.split("."))))
 
 
 def format_of(path: Path) -> str:
-    """The format of a file, by its first row; raises `ConfigError`."""
+    """Detects the format of a file by its suffix or its first row. Raises `ConfigError`."""
     _require(path)
     formats = {name: plugins.create(DATASETS, name) for name in plugins.names(DATASETS)}
     suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
@@ -76,7 +76,7 @@ def format_of(path: Path) -> str:
 
 
 def tasks_of(settings: DatasetSettings, base: Path, found: Dataset) -> list[Task]:
-    """Returns the tasks that are drawn, in the order of the file; raises `ConfigError` for what is wrong with any."""
+    """Returns the drawn tasks in the order of the file. Raises `ConfigError` for an invalid row."""
     path = path_of(settings, base)
     _require(path)
     tasks = list(_placed_tasks(settings, found, path))
@@ -94,19 +94,19 @@ def path_of(settings: DatasetSettings, base: Path) -> Path:
 
 
 def _placed_tasks(settings: DatasetSettings, found: Dataset, path: Path) -> Iterator[Task]:
-    """Yields the tasks with their dataset; raises `ConfigError` for an id that comes twice."""
+    """Yields the tasks with their dataset. Raises `ConfigError` for a duplicate id."""
     seen: dict[str, str] = {}
     about = {DATASET_KEY: name_of(settings), SCORER_KEY: found.scorer}
     for number, task in enumerate(found.read(path), 1):
         place = task.extra.get(PLACE_KEY, f"{path.name}, task {number}")
         if task.id in seen:
-            raise ConfigError(f"{place}: the id {task.id!r} is that of {seen[task.id]} already")
+            raise ConfigError(f"{place}: the id {task.id!r} is already that of {seen[task.id]}")
         seen[task.id] = place
         yield replace(task, extra={**task.extra, **about, PLACE_KEY: place})
 
 
 def _subset(tasks: list[Task], settings: DatasetSettings) -> list[Task]:
-    """The first, or with a seed some at random: more of them hold those of a smaller limit."""
+    """Returns the first tasks, or random ones with a seed; a larger limit includes those of a smaller one."""
     if settings.limit is None or settings.limit >= len(tasks):
         return tasks
     if settings.seed is None:

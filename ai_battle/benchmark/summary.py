@@ -1,28 +1,38 @@
-"""The summary of a benchmark: plain values, which the terminal, summary.json, the CSV and the report show."""
+"""The summary of a benchmark: plain values for the terminal, summary.json, the CSV and the report."""
 
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
+from math import log10
+from statistics import fmean, median
 from typing import Any
 
 from ..config.benchmark import Unscored
-from .cascade import BySignal, HelpOrder
+from ..core.exchange import NOTHING_USED
+from ..judging.measures import calibration_error
+from .cascade import BySignal, HelpOrder, by_signal, doubts_of, help_effect, order, per_rescued
+from .intervals import known_mean, mean_interval, quantile, quantile_interval, rate_interval, wilson
 from .paired import ComparedPair
-from .setting_results import Axis
-from .sweep import SweepResult
+from .setting_results import Axis, ComparedSettings, SettingResult, alone, by_task, compared_settings, setting_results
+from .settings import RECORDED
+from .store import Store
+from .suite import DATASET_KEY
+from .sweep import SweepResult, grid, rates, replayed_of, sweep
+from .tasks import Task
 
 VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """A setting. What has `_low` and `_high` beside it has a 95 % interval; None is what is not known.
+    """The figures of a setting. `_low` and `_high` are ends of 95 % intervals; None means unknown.
 
-    All figures are over the `n` tasks that the compared settings share; `is_apart` says that this setting has too few
-    scores to be compared, and that its figures are over its own tasks. `samples` counts all that was played,
-    `unscored` the answers that no scorer could read, `failed` what neither the setting nor its answer is to blame for.
-    `effort` is the mean of what the costs are compared by. `dominated` names a setting that is no worse and no dearer,
-    and in one of both shown to be better.
+    All figures are over the `n` tasks shared by the compared settings. A setting that `is_apart` has too few scores to
+    be compared, so its figures are over its own tasks. `samples` counts all samples, `unscored` unreadable answers,
+    `failed` failures that are not the setting's fault. `effort` is the mean cost in the unit of comparison. `dominated`
+    names a setting that is no worse and no dearer, and shown to be better in one of both.
     """
 
     name: str
@@ -75,7 +85,7 @@ class SettingRow:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """First answers whose quality the detector puts between `low` and `high`: what it said, and how many were right."""
+    """First answers with a quality from `low` to `high`: the mean quality, and how many were right."""
 
     low: float
     high: float
@@ -88,7 +98,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """Counts the samples of each setting that took between `edges[n]` and `edges[n + 1]` seconds."""
+    """The number of samples of each setting that took between `edges[n]` and `edges[n + 1]` seconds."""
 
     edges: tuple[float, ...] = ()
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -96,7 +106,7 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A task: the mean score of each setting, and the share of its samples that got help; None where there is none."""
+    """A task with each setting's mean score (None without one) and share of samples that got help."""
 
     task: str
     dataset: str
@@ -106,10 +116,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSummary:
-    """`smallest` is the smallest difference that this many tasks show in 4 of 5 benchmarks, at the median pair.
+    """The summary of a benchmark.
 
-    `compared` counts the tasks that all compared settings have a score for, `unscored` says what an answer counts that
-    no scorer could read.
+    `smallest` is the smallest difference that this number of tasks shows in 4 of 5 benchmarks, for the median pair.
+    `compared` counts the tasks scored in all compared settings; `unscored` says how unreadable answers count.
     """
 
     name: str
@@ -134,17 +144,17 @@ class BenchmarkSummary:
 
     @property
     def front(self) -> tuple[SettingRow, ...]:
-        """Settings that no other beats, the cheapest first."""
+        """The settings that no other one dominates, the cheapest first."""
         kept = [row for row in self.settings if not row.dominated and not row.is_apart and row.quality is not None]
         return tuple(sorted(kept, key=lambda row: row.effort or 0.0))
 
     @property
     def apart(self) -> tuple[SettingRow, ...]:
-        """Settings that have too few scores to be compared."""
+        """The settings with too few scores to be compared."""
         return tuple(row for row in self.settings if row.is_apart)
 
     def as_json(self) -> dict[str, Any]:
-        """Returns what summary.json holds."""
+        """Returns the content of summary.json."""
         data = {"version": VERSION, **asdict(self)}
         data["pairs"] = [{"a": each.a, "b": each.b, **each.as_json(), "said": each.sentence} for each in self.pairs]
         data["front"] = [row.name for row in self.front]
@@ -153,3 +163,230 @@ class BenchmarkSummary:
 
     def text(self) -> str:
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+BINS, LATENCY_BINS = 10, 30
+MOST_ERRORS, LONGEST_ERROR = 3, 200
+OF_ORDER = ("apgr", "apgr_low", "apgr_high", "cpt50", "cpt80")
+"""The measures of a row's order that the row repeats."""
+
+
+def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) -> BenchmarkSummary:
+    """Returns the summary, the same each time. `hear` gets the name of each step before it starts."""
+    hear("reading the samples")
+    everything, tasks = setting_results(store), list(store.tasks())
+    compared = compared_settings(everything)
+    hear(f"comparing each of {len(compared.comparable)} settings with each other")
+    pairs, rows = compared.pairs, list[SettingRow]()
+    for each, whole in zip(compared.settings, everything, strict=True):
+        hear(f"summing up {each.name} ({len(rows) + 1} of {len(everything)})")
+        rows.append(_row(each, whole, compared, tasks))
+    hear("working out settings that were not run")
+    answers = _first_answers(compared.settings)
+    items, of = replayed_of(store, everything)
+    return BenchmarkSummary(
+        store.fact("name", store.folder.name),
+        len(tasks),
+        len(compared.tasks),
+        store.unscored_rule,
+        store.fact("repeats", 1),
+        compared.axis,
+        tuple(rows),
+        pairs,
+        median(pair.smallest for pair in pairs) if pairs else None,
+        tuple(_bins(answers)),
+        _calibration_error(answers),
+        {each.name: found for each in compared.settings if each.is_helped and (found := by_signal(each.answers))},
+        tuple(sweep(items, [*grid(), *rates()])),
+        of,
+        _latency(compared.settings),
+        tuple(_items(everything, tasks)),
+        store.fact("forecast"),
+        store.spent_dollars(),
+        (*_left_out(rows, compared, len(tasks)), *_notes(rows, store)),
+    )
+
+
+def _row(of: SettingResult, whole: SettingResult, compared: ComparedSettings, tasks: Sequence[Task]) -> SettingRow:
+    """Returns the row of a setting. `whole` has all its samples, `of` those of the compared tasks."""
+    values = list(of.values.values())
+    quality = known_mean(values)
+    low, high = rate_interval(values) if values else (None, None)
+    return SettingRow(
+        of.name,
+        of.model,
+        of.strategy,
+        of.helpers,
+        samples=len(whole.samples),
+        n=len(values),
+        unscored=whole.unreadable,
+        failed=len(whole.samples) - len(whole.answers),
+        quality=quality,
+        low=low,
+        high=high,
+        effort=known_mean(compared.efforts(of).values()),
+        dominated=compared.beaten.get(of.name, ""),
+        is_apart=of.name not in compared.names,
+        errors=_errors(whole),
+        **_costs(of, quality),
+        **_seconds(of),
+        **(_help(of, compared.settings, tasks) if of.is_helped else {}),
+    )
+
+
+def _costs(of: SettingResult, quality: float | None) -> dict[str, Any]:
+    if not of.costs:
+        return {}
+    each = list(of.costs.values())
+    low, high = mean_interval(each)
+    spent, mean = sum((sample.usage for sample in of.answers), NOTHING_USED), fmean(each)
+    worth = quality / mean if mean and quality is not None else None
+    costs = {"cost_per_task": mean, "cost_low": low, "cost_high": high, "quality_per_dollar": worth}
+    return {"cost_usd": spent.cost_usd, "estimated": spent.estimated, **costs}
+
+
+def _seconds(of: SettingResult) -> dict[str, Any]:
+    seconds, found = sorted(sample.seconds for sample in of.answers), dict[str, Any]()
+    for name, share in (("seconds_p50", 0.5), ("seconds_p95", 0.95)) if seconds else ():
+        low, high = quantile_interval(seconds, share)
+        found |= {name: quantile(seconds, share), f"{name}_low": low, f"{name}_high": high}
+    return found
+
+
+def _help(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> dict[str, Any]:
+    if (effect := help_effect(of.answers)) is None:
+        return {}
+    price = per_rescued(_extra_dollars(of, settings), effect.rescued)
+    found = _order(of, settings, tasks)
+    of_order = {name: getattr(found, name) for name in OF_ORDER} if found else {}
+    return {**asdict(effect), "usd_per_rescued": price, "order": found, **of_order}
+
+
+def _extra_dollars(of: SettingResult, settings: Sequence[SettingResult]) -> float | None:
+    """Returns the dollars beyond the cost of the small model alone on the same tasks."""
+    small = alone(settings, of.model)
+    if small is None or small.costs is None or of.costs is None:
+        return None
+    shared = [sample for sample in of.answers if sample.task in small.costs]
+    return sum((sample.usage.cost_usd or 0.0) - small.costs[sample.task] for sample in shared) if shared else None
+
+
+def _order(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> HelpOrder | None:
+    """Returns the order of help, or None if the helper's scores or the detector's doubts are unknown."""
+    doubts = doubts_of(of.answers)
+    small = by_task(of.answers, lambda sample: sample.small_score)
+    large = _own_scores(of.helpers[0], settings, tasks) if of.helpers else {}
+    shared = [task for task in doubts if task in small and task in large]
+    if not shared:
+        return None
+    return order([doubts[t] for t in shared], [small[t] for t in shared], [large[t] for t in shared])
+
+
+def _own_scores(model: str, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> Mapping[str, float]:
+    """Returns the scores of a model alone, from its own setting or from recorded answers."""
+    if found := alone(settings, model):
+        return found.values
+    role = model.removeprefix(RECORDED) if model.startswith(RECORDED) else ""
+    answers = {task.id: task.recorded[role].correct for task in tasks if role in task.recorded}
+    return {task: correct for task, correct in answers.items() if correct is not None}
+
+
+def _errors(of: SettingResult) -> Mapping[str, int]:
+    found = Counter((sample.error or sample.score.why)[:LONGEST_ERROR] for sample in of.samples if sample.has_failed)
+    return dict(found.most_common(MOST_ERRORS))
+
+
+def _first_answers(settings: Sequence[SettingResult]) -> list[tuple[float, float]]:
+    """Returns the detector's quality of each distinct first answer, and its score."""
+    found = {
+        (each.model, sample.task, sample.repeat, sample.quality): sample.small_score
+        for each in settings
+        for sample in each.answers
+        if sample.quality is not None and sample.small_score is not None
+    }
+    return [(key[3], score) for key, score in found.items() if key[3] is not None and score is not None]
+
+
+def _bins(answers: Sequence[tuple[float, float]]) -> list[Bin]:
+    by_bin: dict[int, list[tuple[float, float]]] = {}
+    for quality, right in answers:
+        by_bin.setdefault(min(int(quality * BINS), BINS - 1), []).append((quality, right))
+    bins = []
+    for n, pairs in sorted(by_bin.items()):
+        qualities, rights = ([pair[side] for pair in pairs] for side in (0, 1))
+        low, high = wilson(sum(rights), len(rights))
+        bins.append(Bin(n / BINS, (n + 1) / BINS, len(pairs), fmean(qualities), fmean(rights), low, high))
+    return bins
+
+
+def _calibration_error(answers: Sequence[tuple[float, float]]) -> float | None:
+    return calibration_error([quality for quality, _ in answers], [right for _, right in answers]) if answers else None
+
+
+def _latency(settings: Sequence[SettingResult]) -> Latency:
+    """Counts times in bins of logarithmic width."""
+    seconds = {each.name: [max(sample.seconds, 1e-6) for sample in each.answers] for each in settings}
+    every = [*chain.from_iterable(seconds.values())]
+    if not every or max(every) <= min(every):
+        return Latency()
+    low, high = log10(min(every)), log10(max(every))
+    step = (high - low) / LATENCY_BINS
+    edges = tuple(float(f"{10 ** (low + n * step):.4g}") for n in range(LATENCY_BINS + 1))
+    return Latency(edges, {name: _time_counts(values, low, step) for name, values in seconds.items()})
+
+
+def _time_counts(seconds: Sequence[float], low: float, step: float) -> tuple[int, ...]:
+    found = Counter(min(int((log10(value) - low) / step), LATENCY_BINS - 1) for value in seconds)
+    return tuple(found[n] for n in range(LATENCY_BINS))
+
+
+def _items(settings: Sequence[SettingResult], tasks: Sequence[Task]) -> list[Item]:
+    helps = {each.name: by_task(each.answers, lambda s: float(s.helped)) for each in settings if each.is_helped}
+    return [
+        Item(
+            task.id,
+            str(task.extra.get(DATASET_KEY, "")),
+            {each.name: each.values.get(task.id) for each in settings},
+            {name: shares[task.id] for name, shares in helps.items() if task.id in shares},
+        )
+        for task in tasks
+    ]
+
+
+def _notes(rows: Sequence[SettingRow], store: Store) -> list[str]:
+    """Returns notes that qualify the figures."""
+    notes = [*_not_scored(rows, store.unscored_rule), *_failures(rows)]
+    notes += [f"{row.name}: {row.order.note}" for row in rows if row.order and row.order.note]
+    if any(row.model.startswith(RECORDED) for row in rows):
+        notes.append("recorded answers take no time: times are those of handing them over, not of a model")
+    lacking = len(list(store.tasks())) * store.fact("repeats", 1) * len(rows) - sum(row.samples for row in rows)
+    if lacking > 0:
+        notes.append(f"the run is not finished: {lacking:,} {'sample is' if lacking == 1 else 'samples are'} missing")
+    return notes
+
+
+def _not_scored(rows: Sequence[SettingRow], unscored: Unscored) -> Iterator[str]:
+    unread = "count as wrong" if unscored == "wrong" else "are left out (`unscored: exclude`)"
+    for counts, what in (
+        ([row.failed for row in rows], "failed, for no fault of the answer, and are left out"),
+        ([row.unscored for row in rows], f"could not be read by a scorer and {unread}"),
+    ):
+        named = [f"{row.name} ({n:,})" for row, n in zip(rows, counts, strict=True) if n]
+        if named:
+            yield f"{sum(counts):,} of {sum(row.samples for row in rows):,} samples {what}: {', '.join(named)}"
+
+
+def _left_out(rows: Sequence[SettingRow], compared: ComparedSettings, tasks: int) -> Iterator[str]:
+    """Yields notes on tasks and settings outside the comparison."""
+    if compared.tasks and len(compared.tasks) < tasks:
+        yield f"the figures are over the {len(compared.tasks):,} of {tasks:,} tasks that all compared settings have"
+    for row in rows if len(rows) > 1 else ():
+        if row.is_apart:
+            yield f"{row.name} has scores for {row.n:,} of {tasks:,} tasks and is compared with no other setting"
+
+
+def _failures(rows: Sequence[SettingRow]) -> Iterator[str]:
+    found: Counter[str] = Counter()
+    for row in rows:
+        found.update(row.errors)
+    yield from (f"{count:,} failed with: {error}" for error, count in found.most_common(MOST_ERRORS))

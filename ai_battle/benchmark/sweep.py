@@ -1,7 +1,7 @@
-"""Settings that were never run, from one recorded answer of a small and of a large model to each task.
+"""Evaluates settings that were never run, from a recorded answer of a small and of a large model to each task.
 
-A small model's second answer was never given, so what depends on one is not available: how good settings are that let
-it try again, or again with advice. For those the bounds are told between which the quality must lie.
+Retries would need further answers of the small model, which were never given. For settings that depend on them, bounds
+of the quality are reported.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,12 +21,12 @@ from .store import Store
 from .tasks import Task
 
 REPLAYED = ("helper", "better", "new")
-"""The kinds of strategies that are swept, in the order of the report."""
+"""The kinds of strategies that can be swept, in the order of the report."""
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 RETRIES = (1, 3)
 SERVED = {"quality": "score", "cost_per_task": "cost_usd", "seconds": "seconds"}
-"""The figures that hang on what would have been served, and what of an answer each is the mean of."""
+"""The figures that depend on the served answer, and the field whose mean each is."""
 
 RATES = (0.1, 0.2, 0.3, 0.5)
 EXACT = "exact"
@@ -35,7 +35,7 @@ UNKNOWN = "not recorded"
 
 
 class GivenAnswer(NamedTuple):
-    """An answer that was recorded: its score, and what it took; None where that is not known."""
+    """A recorded answer with its score, cost and time; None if unknown."""
 
     text: str
     score: float
@@ -45,7 +45,7 @@ class GivenAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """A recorded answer, and what the detector makes of it."""
+    """A recorded answer with the detector's assessment."""
 
     given: GivenAnswer
     quality: float
@@ -59,7 +59,7 @@ class JudgedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """A task with both answers, judged once for all policies."""
+    """A task with both answers, assessed once for all policies."""
 
     small: JudgedAnswer
     large: JudgedAnswer
@@ -67,7 +67,10 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`help_rate` decides in place of the threshold: the answers with the most to gain, as many as it says."""
+    """A setting to evaluate.
+
+    A `help_rate` replaces the threshold: that share of answers, those with the most to gain, gets help.
+    """
 
     strategy: str
     threshold: float = 0.7
@@ -76,12 +79,12 @@ class Policy:
 
     @property
     def kind(self) -> str:
-        """The kind of its strategy, one of `REPLAYED`."""
+        """The kind of the strategy, one of `REPLAYED`."""
         return strategies.traits(self.strategy).replayed
 
     @property
     def tries_again(self) -> bool:
-        """What takes the better of both answers never tries again, and neither does what decides by a help rate."""
+        """Whether it retries. Taking the better of two answers and deciding by a help rate never do."""
         return self.max_retries > 1 and self.kind != "better" and self.help_rate is None
 
     @property
@@ -92,11 +95,11 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """Tells what a policy would have come to; `unknown` is how many tasks need an answer that was never given.
+    """The result of a policy; `unknown` is the number of tasks that need an answer that was never given.
 
-    Where there are any, `quality`, `help_rate` and `cost_per_task` are None if they hang on one of them; `least` and
-    `most` are the bounds of the quality, and equal to it where it is exact. `interval` is of 95 %. `status` says by
-    name of the figure whether it is exact.
+    If there are such, `quality`, `help_rate` and `cost_per_task` are None if they depend on one. `least` and `most`
+    bound the quality and equal it if it is exact. `interval` is at 95 %. `status` says for each figure whether it is
+    exact.
     """
 
     policy: Policy
@@ -113,7 +116,7 @@ class SweepResult:
 
 
 def recorded_pairs(tasks: Iterable[Task]) -> list[Replayed]:
-    """Tasks of a dataset that has a small and a large model's answer, with who was right."""
+    """Returns the tasks of a dataset with rated answers of a small and a large model."""
     found = []
     for task in tasks:
         small, large = task.recorded.get("small"), task.recorded.get("large")
@@ -125,7 +128,7 @@ def recorded_pairs(tasks: Iterable[Task]) -> list[Replayed]:
 
 
 def replay_pair(task: Task, small: GivenAnswer, large: GivenAnswer) -> Replayed:
-    """Returns one assessment of each answer."""
+    """Returns a task with both answers assessed."""
     return Replayed(_judge(task, small), _judge(task, large))
 
 
@@ -140,7 +143,7 @@ def grid() -> list[Policy]:
 
 
 def rates() -> list[Policy]:
-    """Returns policies that take over a share of the answers; the cut is the quantile of these very answers."""
+    """Returns policies with a help rate, whose cuts are quantiles of the swept answers themselves."""
     return [Policy(_swept_strategies()[0], help_rate=share) for share in RATES]
 
 
@@ -150,9 +153,9 @@ def _swept_strategies() -> list[str]:
 
 
 def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[SweepResult]:
-    """Replays settings without calling a model.
+    """Evaluates policies without calling a model.
 
-    Costs and times are those of the recorded answers, one after another.
+    Costs and times are those of the recorded answers, one after the other.
     """
     return [_sweep_result(items, policy) for policy in policies] if items else []
 
@@ -178,7 +181,7 @@ def _is_any_retried(items: Sequence[Replayed], stuck: Sequence[bool]) -> bool:
 
 
 def _figures(outcomes: Sequence[GivenAnswer | None]) -> dict[str, float | None]:
-    """Returns the figures that `SERVED` names; None where any answer is not known."""
+    """Returns the figures in `SERVED`, or None for those with an unknown answer."""
     totals = {name: known_sum(each and getattr(each, of) for each in outcomes) for name, of in SERVED.items()}
     return {name: None if total is None else total / len(outcomes) for name, total in totals.items()}
 
@@ -198,7 +201,7 @@ def _stuck_flags(items: Sequence[Replayed], policy: Policy) -> list[bool]:
 
 
 def _outcome(item: Replayed, kind: str, *, tries_again: bool) -> GivenAnswer | None:
-    """Returns what would have been served for a stuck answer, and what both took; None where it was never given."""
+    """Returns the answer served for a stuck one, with the cost of both; None if it was never given."""
     small, large = item.small, item.large
     if kind == "new" or (tries_again and not small.at_once):
         return None
@@ -209,11 +212,11 @@ def _outcome(item: Replayed, kind: str, *, tries_again: bool) -> GivenAnswer | N
 
 
 MOST = 1_000
-"""Tasks that are assessed; more would add nothing that is seen."""
+"""The most tasks that are assessed; more would not change the figures visibly."""
 
 
 def replayed_of(store: Store, settings: Sequence[SettingResult]) -> tuple[list[Replayed], str]:
-    """The answers and whose they are; nothing where no pair of models was recorded."""
+    """Returns pairs of answers and the names of their models; empty if no pair was recorded."""
     pair = next(filter(None, (_both_alone(each, settings) for each in settings)), None)
     if pair:
         return _replayed_settings(store, *pair), f"{pair[0].name} and {pair[1].name}"
@@ -230,7 +233,7 @@ def _both_alone(helped: SettingResult, settings: Sequence[SettingResult]) -> tup
 
 
 def _replayed_settings(store: Store, small: SettingResult, large: SettingResult) -> list[Replayed]:
-    """Pairs the first answers of both to a task, where both were scored."""
+    """Pairs the first scored answers of both settings to each task."""
     answers = [_first_samples(store, each.name) for each in (small, large)]
     return [
         replay_pair(task, _recorded_score(answers[0][task.id]), _recorded_score(answers[1][task.id]))

@@ -1,4 +1,4 @@
-"""A task: what a model is asked, and what its answer is checked against."""
+"""A task: the prompt for a model, and what its answer is checked against."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from ..core.exchange import ToolSpec
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """An answer that a model gave to a task at another time; `correct` is None where nobody has said."""
+    """An answer that a model gave earlier; `correct` is None if it was never rated."""
 
     text: str
     correct: float | None = None
@@ -18,10 +18,10 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`reference` is the right answer, as text or as JSON text; `tests` is a Python program that tries the answer.
+    """A task. `reference` is the right answer as text or JSON, `tests` a Python program that tests the answer.
 
     `options` are the texts of lettered options. A task with a `goal` is a whole discussion: a mapping of settings that
-    go over those of its file. `recorded` are answers by the role of the model that gave them: "small", "large".
+    override those of its file. `recorded` has answers by the role of their model: "small", "large".
     """
 
     id: str

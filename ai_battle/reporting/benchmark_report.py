@@ -10,8 +10,7 @@ from typing import NamedTuple
 from ..benchmark.paired import conclusions
 from ..benchmark.sample import Sample
 from ..benchmark.store import Store
-from ..benchmark.summary import BenchmarkSummary, Item, Latency, SettingRow
-from ..benchmark.summing import summary_of
+from ..benchmark.summary import BenchmarkSummary, Item, Latency, SettingRow, summary_of
 from ..benchmark.tasks import Task
 from .benchmark_tables import (
     MOST_MATRIX,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ai_battle.benchmark.cache import Cache, CachedClient, key_of
+from ai_battle.benchmark.clients import Cache, CachedClient, key_of
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Emit, EventLog, ModelReplied, TextDelta, ToolCallDelta, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec, Usage

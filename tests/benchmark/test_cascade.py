@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ai_battle.benchmark.cascade import NO_ADVANTAGE, TOO_FEW, by_signal, help_effect, order, per_rescued
-from ai_battle.benchmark.summing import summary_of
+from ai_battle.benchmark.summary import summary_of
 
 from . import results as made
 

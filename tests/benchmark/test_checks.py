@@ -97,7 +97,7 @@ def test_tasks_of_several_datasets_are_told_apart(tmp_path: Path) -> None:
         ({"name": "x", "modle": "ollama/phi4"}, "settings[0].modle: unknown key; did you mean 'model'?"),
         (
             {"name": "x", "model": "ollama/phi4", "grid": {"treshold": [1]}},
-            "settings[0].grid.treshold: there is no such key of a setting; did you mean 'threshold'?",
+            "settings[0].grid.treshold: is not a key of a setting; did you mean 'threshold'?",
         ),
         (
             {"name": "x", "model": "ollama/phi4", "secondary": "ollama/q", "grid": {"threshold": [0.5, 7]}},
@@ -118,7 +118,7 @@ def test_a_suite_without_settings_or_datasets_is_found(tmp_path: Path) -> None:
 
 
 def test_two_settings_of_one_name_are_found(tmp_path: Path) -> None:
-    assert "'four' is the name of another setting already" in wrong(tmp_path, suite(tmp_path, FOUR, FOUR))
+    assert "'four' is already the name of another setting" in wrong(tmp_path, suite(tmp_path, FOUR, FOUR))
 
 
 def test_a_recorded_model_is_not_asked_twice(tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_recorded_model_is_not_asked_twice(tmp_path: Path) -> None:
     }
     said = wrong(tmp_path, {"benchmark": {"datasets": {"path": "answers.jsonl"}, "settings": setting}})
 
-    assert "settings[0].max_retries: a recorded model has one answer to each task: it can only be 1" in said
+    assert "settings[0].max_retries: must be 1 for a recorded model, which has one answer to each task" in said
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_recorded_model_is_not_asked_twice(tmp_path: Path) -> None:
         ('{"prompt": "x", "reference": "1"}\n\n{"prompt": ""}\n', "sums.jsonl:3: the field 'prompt' is empty"),
         (
             '{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": "y"}\n',
-            "sums.jsonl:2: the id 'a' is that of sums.jsonl:1 already",
+            "sums.jsonl:2: the id 'a' is already that of sums.jsonl:1",
         ),
         ('{"prompt": "x"\n', "sums.jsonl:1: no JSON"),
         ("[1, 2]\n", "sums.jsonl:1: a JSON list, not an object"),
@@ -191,13 +191,13 @@ def test_a_limit_of_dollars_asks_for_prices_that_are_not_known(tmp_path: Path) -
     providers = {"mine": {"base_url": "https://models.example.org/v1", "api_key": "k"}}
     written = suite(tmp_path, FOUR, {"name": "x", "model": "mine/big"}, providers=providers, limits={"cost_usd": 1})
     assert (
-        "benchmark.limits.cost_usd: can't be kept: the price of mine/big is not known; add it: "
+        "benchmark.limits.cost_usd: can't be kept: the price of mine/big is unknown; add it: "
         "prices: {mine/big: {input: 1, output: 2}}"
     ) in wrong(tmp_path, written)
 
     judged = suite(tmp_path, FOUR, scorers=[{"name": "judge", "model": "mine/big"}], providers=providers)
     judged["benchmark"]["limits"] = {"cost_usd": 1}
-    assert "the price of mine/big is not known" in wrong(tmp_path, judged)
+    assert "the price of mine/big is unknown" in wrong(tmp_path, judged)
 
     written["prices"] = {"mine/big": {"input": 1, "output": 2}}
     assert load(written, base=tmp_path).samples == 8
@@ -230,7 +230,7 @@ def test_code_that_a_suite_names_is_known_without_running_it(tmp_path: Path) -> 
 def test_a_dataset_is_not_read_by_code_that_nobody_trusts(tmp_path: Path) -> None:
     said = wrong(tmp_path, suite(tmp_path, FOUR, datasets=[{"path": "sums.jsonl", "format": "json.tool"}]))
 
-    assert "json.tool is code of its own. If you know it, say so: --trust" in said
+    assert "json.tool is code that would be run. If you trust it, add --trust" in said
 
 
 def test_a_discussion_that_can_not_run_is_found(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_a_discussion_that_can_not_run_is_found(tmp_path: Path) -> None:
         f"{talk}providers:\n  mine: {{base_url: 'https://models.example.org/v1', api_key: k}}\n"
     )
     said = wrong(tmp_path, suite(tmp_path, {"name": "talk", "discussion": "talk.yaml"}, limits={"cost_usd": 1}))
-    assert "the price of mine/big is not known" in said
+    assert "the price of mine/big is unknown" in said
 
 
 def test_fewer_tasks_can_be_wished_for(tmp_path: Path) -> None:

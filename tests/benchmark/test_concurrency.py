@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ai_battle.benchmark.concurrency import ConcurrencyLimit
+from ai_battle.benchmark.clients import ConcurrencyLimit
 
 
 async def enter(lane: ConcurrencyLimit, number: int) -> list[int]:

@@ -97,7 +97,7 @@ async def test_regex_with_the_patterns_of_a_task() -> None:
     assert await value(regex.create(), task, " a to z ") == 1
     assert await value(regex.create(), task, "a q z") == 0
     assert await value(regex.create(), task, "z to a") == 0
-    assert "no regular expression" in regex.create().lacks(Task("t", "?", extra={"pattern": "("}))
+    assert "not a regular expression" in regex.create().lacks(Task("t", "?", extra={"pattern": "("}))
 
 
 SUM = Task("t", "Write add(a, b).", tests="assert add(2, 3) == 5", extra={"entry_point": "add"})

@@ -77,13 +77,13 @@ def test_two_processes_never_write_to_one_directory(tmp_path: Path) -> None:
 
 def test_a_directory_with_results_is_not_begun_anew(tmp_path: Path) -> None:
     Store.create(tmp_path).close()
-    with pytest.raises(JournalError, match="holds results already; go on with them"):
+    with pytest.raises(JournalError, match="already has results; continue them"):
         Store.create(tmp_path)
 
 
 def test_a_folder_that_can_not_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(JournalError, match="file can't be made a folder of results: File exists; name another"):
+    with pytest.raises(JournalError, match="file can't be used for results: File exists; name another"):
         Store.create(tmp_path / "file")
 
 
@@ -97,7 +97,7 @@ def test_results_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
 
 
 def test_what_is_no_file_of_results_is_said(tmp_path: Path) -> None:
-    with pytest.raises(JournalError, match="holds no results"):
+    with pytest.raises(JournalError, match="has no results"):
         Store.open(tmp_path)
     (tmp_path / NAME).write_bytes(b"this is no database, but long enough to look like one" * 20)
     with pytest.raises(JournalError, match=r"results\.sqlite can't be (read|opened)"):

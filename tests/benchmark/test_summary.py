@@ -10,8 +10,7 @@ import pytest
 
 from ai_battle.benchmark.intervals import mean_interval, wilson
 from ai_battle.benchmark.sample import AnswerScore, Sample
-from ai_battle.benchmark.summary import BenchmarkSummary, SettingRow
-from ai_battle.benchmark.summing import summary_of
+from ai_battle.benchmark.summary import BenchmarkSummary, SettingRow, summary_of
 from ai_battle.benchmark.tasks import Recording, Task
 from ai_battle.cli import main
 from ai_battle.reporting.benchmark_report import write_benchmark_reports

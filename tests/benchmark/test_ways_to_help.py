@@ -11,8 +11,7 @@ from ai_battle.benchmark.loading import load
 from ai_battle.benchmark.run import begin, run
 from ai_battle.benchmark.sample import Sample
 from ai_battle.benchmark.store import Store
-from ai_battle.benchmark.summary import SettingRow
-from ai_battle.benchmark.summing import summary_of
+from ai_battle.benchmark.summary import SettingRow, summary_of
 
 from .suites import play_suite, rows
 

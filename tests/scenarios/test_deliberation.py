@@ -10,7 +10,7 @@ from ai_battle import CollaborativeConversationManager
 from ai_battle.benchmark.forecast import forecast as suite_forecast
 from ai_battle.benchmark.loading import load
 from ai_battle.benchmark.run import begin, run
-from ai_battle.benchmark.summing import summary_of
+from ai_battle.benchmark.summary import summary_of
 from ai_battle.conversation.forecast import forecast
 from ai_battle.conversation.reading import read
 from ai_battle.conversation.replay import replay

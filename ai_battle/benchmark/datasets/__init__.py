@@ -1,4 +1,4 @@
-"""Datasets: one file for each format; the name in the suite is the name of the file."""
+"""Datasets: one file per format, named as in the suite."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -8,15 +8,14 @@ from ..tasks import Task
 
 DATASETS = __name__
 PLACE_KEY = "place"
-"""Where the `extra` of a task keeps `file:line` of its row."""
+"""The key of a task's `extra` with the `file:line` of its row."""
 
 
 class Dataset(Protocol):
-    """Made by `create(fields)` of its file: `fields` says which column holds what, `{prompt: question}`.
+    """A dataset format, created by `create(fields)` in its file; `fields` maps task fields to columns.
 
-    `scorer` is the one that fits the format; empty where nobody can know. A file of no stated format is of the one that
-    has its suffix among `suffixes`, else of the one with the most `marks` (fields that each of its rows has) whose
-    `fits` holds for the first row.
+    `scorer` is the usual one for the format, or "". A file without a stated format has the one with its suffix among
+    `suffixes`, otherwise the one with the most `marks` (fields in each row) whose `fits` accepts the first row.
     """
 
     scorer: str
@@ -24,7 +23,7 @@ class Dataset(Protocol):
     marks: tuple[str, ...]
 
     def fits(self, row: Mapping[str, Any]) -> bool:
-        """Checks whether a row that has all `marks` looks like this format."""
+        """Checks whether a row with all `marks` looks like this format."""
 
     def read(self, path: Path) -> Iterator[Task]:
-        """Raises `ConfigError` with the file and the line."""
+        """Yields the tasks. Raises `ConfigError` naming the file and the line."""

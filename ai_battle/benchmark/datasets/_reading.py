@@ -1,4 +1,4 @@
-"""Rows of a file with their lines, and what a row must have."""
+"""Reads the rows of a dataset file with their lines, and the tasks in them."""
 
 import csv
 import gzip
@@ -21,14 +21,14 @@ LONGEST_LINE = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class DatasetRow:
-    """`place` is `file:line`."""
+    """A row of a file; `place` is `file:line`."""
 
     values: Mapping[str, Any]
     place: str
     line: int
 
     def text(self, key: str) -> str:
-        """Returns what a column says; raises `ConfigError` where it says nothing."""
+        """Returns a field as text. Raises `ConfigError` if it is missing or empty."""
         if key not in self.values:
             raise ConfigError(f"{self.place}: the field {key!r} is missing{near(key, [*self.values])}")
         if (text := as_text(self.values[key])) == "":
@@ -40,14 +40,14 @@ class DatasetRow:
 
 
 def as_text(value: Any) -> str:
-    """Returns a value as text: what is none is written as JSON, and nothing is empty."""
+    """Returns a value as text: JSON unless it is a string, and "" for None."""
     if value is None:
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def json_rows(path: Path) -> Iterator[DatasetRow]:
-    """Yields the rows of a file with one JSON object a line, packed with gzip or not; raises `ConfigError`."""
+    """Yields the rows of a JSON Lines file, possibly gzipped. Raises `ConfigError`."""
     with _open(path) as file:
         number = 0
         while line := file.readline(LONGEST_LINE + 1):
@@ -61,7 +61,7 @@ def json_rows(path: Path) -> Iterator[DatasetRow]:
 
 @dataclass(frozen=True, slots=True)
 class RowDataset:
-    """A `Dataset` with a task in each row: `task` makes it, and raises `ConfigError` for a row that is none."""
+    """A `Dataset` with one task per row. `task` reads it, and raises `ConfigError` for an invalid row."""
 
     task: Callable[[DatasetRow], Task]
     rows: Callable[[Path], Iterator[DatasetRow]] = json_rows
@@ -75,7 +75,7 @@ class RowDataset:
 
 
 def csv_rows(path: Path) -> Iterator[DatasetRow]:
-    """Yields the records of a CSV file, by the names of the columns in its first line; raises `ConfigError`."""
+    """Yields the records of a CSV file with a header. Raises `ConfigError`."""
     with _open(path) as file:
         reader = csv.DictReader(file, dialect=_dialect(file))
         try:
@@ -92,7 +92,7 @@ def _record(values: dict[str | Any, Any], reader: "csv.DictReader[str]", path: P
 
 
 def first_object(path: Path) -> Mapping[str, Any] | None:
-    """The first row of a file of JSON objects; None of any other."""
+    """Returns the first row of a JSON Lines file, or None for any other file."""
     try:
         return next(iter(json_rows(path))).values
     except (ConfigError, StopIteration):
@@ -110,7 +110,7 @@ def _object(line: str, place: str) -> Mapping[str, Any]:
 
 
 def _dialect(file: IO[str]) -> type[csv.Dialect]:
-    """Tells the separator by the first line: semicolons and tabs are as common as commas."""
+    """Detects the separator in the first line: a comma, a semicolon or a tab."""
     head = file.readline(LONGEST_LINE)
     file.seek(0)
     separator = max((",", ";", "\t"), key=head.count)
@@ -146,7 +146,7 @@ LETTERS = "ABCDEFGHIJKLMNOP"
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """`stated` are the fields that the suite names; the others go by their usual names."""
+    """The columns of the task fields: those `stated` in the suite, otherwise the usual names."""
 
     stated: Mapping[str, str] = field(default_factory=dict)
     _known: dict[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -157,7 +157,7 @@ class FieldNames:
                 raise ConfigError(f"there is no field {name!r} of a task{near(name, list(USUAL))}")
 
     def columns(self, row: DatasetRow) -> Mapping[str, str]:
-        """Returns which column of this row holds what: the usual name where none does."""
+        """Returns the column of each field in this row, or the usual name if it has none."""
         names = tuple(row.values)
         if names not in self._known:
             found = {name: next((each for each in usual if each in names), usual[0]) for name, usual in USUAL.items()}
@@ -165,7 +165,7 @@ class FieldNames:
         return self._known[names]
 
     def task(self, row: DatasetRow) -> Task:
-        """Raises `ConfigError` with the line."""
+        """Returns the task in a row. Raises `ConfigError` naming the line."""
         columns = self.columns(row)
         options = _options(row, columns["options"])
         taken = columns.values()
@@ -182,12 +182,12 @@ class FieldNames:
         )
 
     def _asked_for(self, name: str, columns: Mapping[str, str], row: DatasetRow) -> str:
-        """Returns a field, which must be there where the suite names it and may be missing else."""
+        """Returns a field. It is required if the suite names its column."""
         return row.text(columns[name]) if name in self.stated else row.optional(columns[name])
 
 
 def with_options(prompt: str, options: Sequence[str]) -> str:
-    """The prompt with its lettered options, where it does not show them itself."""
+    """Returns the prompt with its lettered options, unless it already shows them."""
     if not options or all(option in prompt for option in options):
         return prompt
     listed = (f"({letter}) {option}" for letter, option in zip(LETTERS, options, strict=False))
@@ -195,7 +195,7 @@ def with_options(prompt: str, options: Sequence[str]) -> str:
 
 
 def tools_of(value: Any, place: str) -> tuple[ToolSpec, ...]:
-    """Tools as OpenAI writes them, bare or under `function`."""
+    """Reads tools as in OpenAI's API, bare or under `function`."""
     if not value:
         return ()
     if not isinstance(value, list):
@@ -212,7 +212,7 @@ def _tool(value: Any, place: str) -> ToolSpec:
 
 
 def _plain_schema(schema: Any) -> Any:
-    """JSON Schema out of Python's names for types."""
+    """Replaces Python's type names in a schema by those of JSON Schema."""
     if isinstance(schema, list):
         return [_plain_schema(each) for each in schema]
     if not isinstance(schema, dict):

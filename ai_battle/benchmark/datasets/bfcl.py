@@ -1,4 +1,4 @@
-"""BFCL (Berkeley Function-Calling Leaderboard): questions with functions, and the calls that are right."""
+"""BFCL (Berkeley Function-Calling Leaderboard): questions with functions, and the right calls."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ def create() -> RowDataset:
 
 
 def _rows(path: Path) -> Iterator[DatasetRow]:
-    """The right calls stand in the row as `ground_truth`, or in a file of the same name in `possible_answer/`."""
+    """Yields rows with their right calls, from `ground_truth` or the file of the same name in `possible_answer/`."""
     beside = path.parent / POSSIBLE / path.name
     answers = {row.text("id"): row.text("ground_truth") for row in json_rows(beside)} if beside.is_file() else {}
     for row in json_rows(path):
@@ -36,7 +36,7 @@ def _task(row: DatasetRow) -> Task:
 
 
 def _question(row: DatasetRow) -> tuple[str, str]:
-    """Instructions and prompt."""
+    """Returns the system prompt and the prompt."""
     value = _first_turn(row.values.get("question"))
     if isinstance(value, str) and value:
         return "", value
@@ -47,7 +47,7 @@ def _question(row: DatasetRow) -> tuple[str, str]:
 
 
 def _first_turn(value: Any) -> Any:
-    """The others need its results."""
+    """Returns the messages of the first turn, as later turns need its results."""
     while isinstance(value, list) and value and isinstance(value[0], list):
         value = value[0]
     return value

@@ -1,4 +1,4 @@
-"""CSV: one task a record, with the same fields as JSONL; commas, semicolons or tabs."""
+"""CSV: one task per record, with the same fields as JSONL, separated by commas, semicolons or tabs."""
 
 from collections.abc import Mapping
 

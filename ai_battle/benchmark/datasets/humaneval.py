@@ -1,4 +1,4 @@
-"""HumanEval: a function to be completed, and a program `check(candidate)` that tries it."""
+"""HumanEval: a function to complete, and a program `check(candidate)` that tests it."""
 
 from ..tasks import Task
 from . import PLACE_KEY

@@ -1,4 +1,4 @@
-"""Plain JSONL: one task a line, with the fields `id prompt reference tests options system tools`."""
+"""JSONL: one task per line, with the fields `id prompt reference tests options system tools`."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Scorers: one file each; the name in the suite is the name of the file."""
+"""Scorers: one file each, named as in the suite."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,17 +12,17 @@ SCORERS = __name__
 
 @dataclass(frozen=True, slots=True)
 class ScoredAnswer:
-    """Holds what a setting answered; `calls` are the tool calls of the answer and on the way to it."""
+    """The answer of a setting; `calls` are the tool calls in it and before it."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
 
 
 class Scorer(Protocol):
-    """Made by `create(**options)` of its file; what it calls (a sandbox, a model) is given to it as an option."""
+    """Scores answers. `create(**options)` in its file creates it; a sandbox or a model is passed as an option."""
 
     def lacks(self, task: Task) -> str:
-        """Says what a task has not and this scorer needs; empty where it can be scored."""
+        """Returns what the task lacks for this scorer, or "" if it can be scored."""
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
-        """Scores an answer; never raises for what the answer says."""
+        """Scores an answer. Never raises because of the answer's content."""

@@ -1,4 +1,4 @@
-"""`contains`: the reference stands somewhere in the answer, without regard to case and space."""
+"""`contains`: the answer contains the reference, ignoring case and spacing."""
 
 from ..sample import AnswerScore
 from ..tasks import Task
@@ -7,7 +7,7 @@ from .exact import EMPTY
 
 
 class Contains:
-    """`separator` parts the reference into texts of which all have to be there."""
+    """With a `separator`, the answer has to contain each part of the reference."""
 
     def __init__(self, separator: str) -> None:
         self._separator = separator

@@ -1,4 +1,4 @@
-"""`exact`: the final answer is the reference, without regard to case, space and punctuation; also lettered options."""
+"""`exact`: the final answer equals the reference, ignoring case, spacing and punctuation; also for lettered options."""
 
 from ...signals.final_answers import FinalAnswer, final_answer, options, same, words_key
 from ..sample import AnswerScore

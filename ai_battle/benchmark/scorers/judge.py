@@ -1,4 +1,7 @@
-"""`judge`: another model grades the answer from 0 to 10; one that gives no grade twice has failed, not the answer."""
+"""`judge`: a model grades the answer from 0 to 10.
+
+If it twice gives no grade, the scorer has failed, not the answer.
+"""
 
 import re
 from pathlib import Path
@@ -55,19 +58,19 @@ class ModelJudge:
 
 
 def _grade(reply: str) -> int | None:
-    """Returns the last grade in what a judge said; None where there is none from 0 to 10."""
+    """Returns the last grade in the judge's reply, or None if there is none from 0 to 10."""
     grades = _GRADE.findall(reply)
     return int(grades[-1]) if grades and int(grades[-1]) <= MOST else None
 
 
 def _harmless(answer: str) -> str:
-    """An answer can't close the mark that it stands in."""
+    """Defuses tags in the answer, so that it can't close the tag around it and instruct the judge."""
     return re.sub(r"</?(answer|question|reference)>", r"[\1]", answer)
 
 
 def create(model: ModelClient, prompt: str = "") -> ModelJudge:
     """Returns the scorer.
 
-    `prompt` has the places $question, $reference and $answer and ends with the line `GRADE: 7`.
+    `prompt` has the placeholders $question, $reference and $answer, and asks for a last line `GRADE: 7`.
     """
     return ModelJudge(model, prompt or PROMPT.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""`numeric`: the final answer is the number of the reference, however both are written."""
+"""`numeric`: the final answer is the number in the reference, however the two are written."""
 
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ from . import ScoredAnswer
 
 
 class Numeric:
-    """`tolerance` is relative: 0.01 is one percent."""
+    """Compares numbers. `tolerance` is relative: 0.01 is one percent."""
 
     def __init__(self, tolerance: float) -> None:
         self._tolerance = tolerance

@@ -1,4 +1,4 @@
-"""`python_tests`: the program in the answer passes the tests of the task, behind the fence of this machine."""
+"""`python_tests`: the program in the answer passes the task's tests, inside the sandbox."""
 
 import ast
 import asyncio
@@ -25,7 +25,7 @@ _BLOCK = re.compile(
 
 
 class PythonTests:
-    """Runs as many programs at once as there are processors."""
+    """Runs the tests of tasks, as many programs at once as there are processors."""
 
     def __init__(self, sandbox: Sandbox, timeout: float) -> None:
         self._sandbox = sandbox
@@ -46,7 +46,10 @@ class PythonTests:
             return await self._run_tests(code, task.tests)
 
     async def _run_tests(self, code: str, tests: str) -> AnswerScore:
-        """Runs the tests. Only a program that comes to its end has passed: one may leave before its tests."""
+        """Runs the tests.
+
+        A program passes only if it prints a secret token at its end, as it may exit before its tests.
+        """
         token = secrets.token_hex(16)
         program = Program("python", f"{code}\n\n{tests}\n\nprint({token!r})\n", self._timeout)
         with tempfile.TemporaryDirectory(prefix="ai-battle-", ignore_cleanup_errors=True) as workspace:
@@ -64,9 +67,9 @@ def _why(killed_because: str, stderr: str) -> str:
 
 
 def code_of(text: str, name: str = "") -> str:
-    """The Python program of an answer: of several blocks the last that defines `name`, else all of them in order.
+    """Returns the Python program in an answer: the last block that defines `name`, or else all blocks.
 
-    Without a block it is the whole text, where that is a program; empty for none.
+    Without blocks it is the whole text if that is a program, or "".
     """
     text = text[-LONGEST_ANSWER:]
     blocks = [code for _, language, code in _BLOCK.findall(text) if language.lower() in ("", "python", "py", "python3")]
@@ -79,7 +82,7 @@ def code_of(text: str, name: str = "") -> str:
 
 
 def _is_program(text: str) -> bool:
-    """Checks whether a text is a program; a word or a sentence that happens to be an expression is none."""
+    """Checks for a program. A word or a sentence that happens to be an expression is none."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

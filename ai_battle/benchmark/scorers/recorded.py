@@ -1,4 +1,4 @@
-"""`recorded`: the score that came with a recorded answer; other answers are left to the next scorer."""
+"""`recorded`: the score of a recorded answer. Other answers are left to the next scorer."""
 
 from ..sample import AnswerScore
 from ..tasks import Task

@@ -1,4 +1,4 @@
-"""`regex`: a pattern finds the answer; a group of it is compared with the reference."""
+"""`regex`: a pattern finds the answer. If it has a group, the group is compared with the reference."""
 
 import re
 from collections import deque
@@ -15,9 +15,9 @@ PATTERN, FORBIDDEN = "pattern", "forbidden"
 
 
 class Regex:
-    """Without a `pattern`, tasks bring their own: `pattern` and `forbidden`, each a text or a list of them.
+    """Matches a `pattern`. Without one, tasks have their own in `pattern` and `forbidden`, each a text or a list.
 
-    All patterns have to be found, none that is forbidden.
+    All patterns have to match, and none of the forbidden ones.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -46,7 +46,7 @@ def _unreadable(wanted: Iterable[tuple[str, str]]) -> str:
 
 
 def _score_of_match(pattern: re.Pattern[str], text: str, task: Task) -> AnswerScore:
-    """The last that is found counts: answers come at the end."""
+    """Scores the last match, as answers come at the end."""
     found = next(iter(deque(pattern.finditer(text), maxlen=1)), None)
     if not pattern.groups:
         return AnswerScore(float(found is not None))

@@ -1,7 +1,7 @@
-"""`tool_calls`: the calls of the answer are those of the reference, in any order.
+"""`tool_calls`: the calls in the answer are those in the reference, in any order.
 
-The reference is a list of `{name, arguments}`, or of BFCL's `{name: {argument: [values that will do]}}`, where the
-value `""` says that an argument may be left out. An empty list says that nothing is to be called.
+The reference is a list of `{name, arguments}`, or of BFCL's `{name: {argument: [accepted values]}}`, in which the value
+`""` makes an argument optional. An empty list means that nothing may be called.
 """
 
 import json
@@ -38,7 +38,7 @@ class ToolCalls:
 
 
 def _without_match(calls: Sequence[ToolCall], wanted: Sequence[Wanted], task: Task) -> str:
-    """The name of a wanted call that no call fits, each being used once; empty when there is none."""
+    """Returns the name of a wanted call that no unused call matches, or ""."""
     left = list(calls)
     for name, accepts in wanted:
         found = next((call for call in left if _fits(call, name, accepts, task)), None)
@@ -56,7 +56,7 @@ def _fits(call: ToolCall, name: str, accepts: Callable[[Mapping[str, Any]], bool
 
 
 def _wanted_calls(task: Task) -> list[Wanted] | None:
-    """Returns the calls that are wanted; None where the reference can't be read."""
+    """Returns the wanted calls, or None if the reference can't be read."""
     try:
         value = json.loads(task.reference)
     except ValueError:
@@ -88,7 +88,7 @@ def _possible(given: Mapping[str, Any], possible: Mapping[str, Iterable[Any]]) -
 
 
 def _same(given: Any, right: Any) -> bool:
-    """Compares as BFCL does: texts without regard to case, space and punctuation."""
+    """Compares like BFCL: texts ignoring case, spacing and punctuation."""
     match given, right:
         case str(), str():
             return _loose(given) == _loose(right)
@@ -104,7 +104,7 @@ def _loose(text: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """APIs do not take all characters that names have."""
+    """Replaces the characters that APIs don't accept in names."""
     return "".join(character if character.isalnum() else "_" for character in name)
 
 

@@ -7,13 +7,12 @@ from ..core.messages import Role
 from ..signals.consensus import parts
 from ..signals.endings import breaks_off, cut_off, leads_nowhere, repeats
 from ..signals.endings import stops_short as lacks_last_stop
+from ..signals.instruction_following import is_in_wrong_language, misses_form, repeats_turn
+from ..signals.instruction_following import runs_on as writes_others
 from ..signals.languages import novelty, plain_words, words_everywhere
 from ..signals.refusals import denies_itself, only_announces
 from ..signals.refusals import gives_up as only_gives_up
 from ..signals.refusals import only_offers as offers_only
-from ..signals.requested_form import misses_form
-from ..signals.turn_taking import is_in_wrong_language, repeats_turn
-from ..signals.turn_taking import runs_on as writes_others
 from .case import Case
 from .family import wants_number
 from .measures import mean

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from ai_battle.cli import run_command
 
@@ -26,6 +27,13 @@ Run = Callable[..., Outcome]
 @pytest.fixture
 def folder(here: Path) -> Path:
     return here
+
+
+def run_piped(*arguments: object, piped: bytes = b"") -> Outcome:
+    """Runs a command that gets these bytes on standard input, which is no terminal."""
+    with CliRunner().isolation(input=piped) as (out, err, _):
+        code = run_command([str(argument) for argument in arguments])
+    return Outcome(code, out.getvalue().decode(), err.getvalue().decode())
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """`ai-battle ask`: one answer, of a model or of a pair."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +8,9 @@ import pytest
 
 from ai_battle.testing import FakeProviders
 from tests.pixels import png
-from tests.scenarios.terminal import Ended, command, run, terminal
+from tests.scenarios.terminal import run, terminal
+
+from .conftest import Outcome, run_piped
 
 LOST = "I do not know. " * 40
 
@@ -22,9 +23,8 @@ def fakes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvide
         yield fakes
 
 
-def ask(*arguments: object, piped: bytes = b"") -> Ended:
-    done = subprocess.run(command("ask", *arguments), input=piped, capture_output=True, timeout=60, check=False)
-    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+def ask(*arguments: object, piped: bytes = b"") -> Outcome:
+    return run_piped("ask", *arguments, piped=piped)
 
 
 def test_the_answer_alone_goes_to_standard_output(fakes: FakeProviders) -> None:

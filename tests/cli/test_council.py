@@ -1,7 +1,6 @@
 """`ai-battle council`: what a user is told of answers, ranks, chair and cost, over three wires."""
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,9 @@ import pytest
 
 from ai_battle.testing import FakeProviders, fault
 from tests.collaboration.deliberating import member
-from tests.scenarios.terminal import Ended, command, terminal
+from tests.scenarios.terminal import terminal
+
+from .conftest import Outcome, run_piped
 
 PARIS, LYON, NICE = OPINION = ("It is Paris.", "It is Lyon.", "It is Nice.")
 THREE = ("-m", "ollama/phi4", "-m", "gpt-4o", "-m", "claude-sonnet-4-5")
@@ -27,9 +28,8 @@ def fakes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvide
         yield fakes
 
 
-def council(*arguments: object, piped: bytes = b"") -> Ended:
-    done = subprocess.run(command("council", *arguments), input=piped, capture_output=True, timeout=60, check=False)
-    return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+def council(*arguments: object, piped: bytes = b"") -> Outcome:
+    return run_piped("council", *arguments, piped=piped)
 
 
 def document(*arguments: object) -> dict[str, Any]:

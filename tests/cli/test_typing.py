@@ -131,6 +131,7 @@ def test_pasted_lines_are_one_message(you: Terminal, tmp_path: Path) -> None:
     assert typed_texts(tmp_path / "run") == ["First.\nSecond.\nThird."]
 
 
+@pytest.mark.slow
 def test_a_pasted_megabyte_is_said_whole(you: Terminal, tmp_path: Path) -> None:
     pasted = "A line of thirty characters....\n" * 32_768
     you.press_long(f"{PASTE}{pasted}{PASTED}\n")

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -95,16 +95,11 @@ def cut(text: str, places: Sequence[int]) -> list[str]:
     return [text[start:end] for start, end in pairwise(ends)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_a_written_out_reply(case: dict[str, Any]) -> None:
-    found = read(case["reply"])
-    assert (found.outcome, found.text) == expectation(case)
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_a_reply_that_comes_letter_by_letter_is_the_same(case: dict[str, Any]) -> None:
-    found = read(*case["reply"])
-    assert (found.outcome, found.text) == expectation(case)
+@pytest.mark.parametrize("pieces", [lambda reply: [reply], list], ids=["whole", "letter by letter"])
+def test_written_out_replies_are_read(pieces: Callable[[str], list[str]]) -> None:
+    found = {case["name"]: read(*pieces(case["reply"])) for case in CASES}
+    expected = {case["name"]: expectation(case) for case in CASES}
+    assert {name: (each.outcome, each.text) for name, each in found.items()} == expected
 
 
 def test_there_are_many_written_out_replies_each_under_its_own_name() -> None:

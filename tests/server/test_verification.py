@@ -23,7 +23,7 @@ server:
     second: {{model: openai/small, secondary: openai/large, strategy: takeover, max_retries: 1}}
 """
 TWICE = "```python\ndef twice(items):\n    return [2 * each for each in items]\n```\nWhat does `twice([4, 1])` return?"
-ENDLESS = "What does this print?\n```python\nwhile {number}:\n    pass\nprint(7)\n```"
+ENDLESS = "What does this print?\n```python\nimport queue\nqueue.Queue({number}).get()\nprint(7)\n```"
 RIGHT, WRONG = "It returns `[8, 2]`.", "It returns `[8, 1]`."
 
 

@@ -83,16 +83,16 @@ _TIDYING = """
 import asyncio, os, shutil, sys
 from ai_battle.tools.builtin.code_execution import CodeExecutionTool
 from ai_battle.tools.sandbox import Bubblewrap, Landlock, Program, Sandbox
-def left():  # but for what the fence keeps as long as this process lives
+def remaining():  # but for what the fence keeps as long as this process lives
     return [name for name in os.listdir(os.environ["TMPDIR"]) if not name.startswith("ai-battle-etc-")]
 fence = Bubblewrap(shutil.which("bwrap")) if sys.argv[1] == "bubblewrap" else Landlock()
 tool = CodeExecutionTool()
-before = left()
+before = remaining()
 outcome = asyncio.run(Sandbox(fence).run(Program("python", sys.argv[2]), tool.workspace))
 print(outcome.stdout, outcome.stderr, end="")
-print(len(before), left() == before)
+print(len(before), remaining() == before)
 del tool
-print(left())
+print(remaining())
 """
 
 

@@ -13,17 +13,17 @@ from .conftest import no_bubblewrap, write_docker_client
 FORGING = """
 import os, shutil
 from pathlib import Path
-def tried(what, *arguments):
+def attempt(what, *arguments):
     try:
         return what(*arguments)
     except OSError as error:
         return type(error).__name__
 record = Path("runs/2026/one")
-print(tried(os.listdir, record))
+print(attempt(os.listdir, record))
 for forged in (record / "journal.jsonl", record / "new"):
-    print(tried(forged.write_text, "forged"))
+    print(attempt(forged.write_text, "forged"))
 for path in (record, *record.parents[:-1]):
-    print(tried(path.rename, "elsewhere"), tried(shutil.rmtree, path))
+    print(attempt(path.rename, "elsewhere"), attempt(shutil.rmtree, path))
 Path("runs/2026/mine").write_text("mine")
 """
 REFUSED = ("OSError", "PermissionError", "FileNotFoundError")

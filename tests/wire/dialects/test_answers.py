@@ -2,9 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
-
-import pytest
 
 from ai_battle.wire.dialects.reader import StreamingReader, parse_tool_calls, read
 
@@ -15,15 +12,10 @@ CALLING = [row for row in ROWS if row["calls"]]
 SILENT = [row["text"] for row in ROWS if not row["calls"]]
 
 
-@pytest.mark.parametrize("row", CALLING, ids=lambda row: row["text"][:40])
-def test_what_is_meant_is_called(row: dict[str, Any]) -> None:
-    calls = parse_tool_calls(row["text"], OFFERED)
-    assert [[call.name, dict(call.arguments)] for call in calls] == row["calls"]
-
-
-@pytest.mark.parametrize("text", SILENT, ids=lambda text: text[:40])
-def test_what_is_shown_told_or_thought_is_not_called(text: str) -> None:
-    assert parse_tool_calls(text, OFFERED) == ()
+def test_what_is_meant_is_called_and_nothing_that_is_shown_told_or_thought() -> None:
+    calls = {row["text"]: parse_tool_calls(row["text"], OFFERED) for row in ROWS}
+    found = {text: [[call.name, dict(call.arguments)] for call in each] for text, each in calls.items()}
+    assert found == {row["text"]: row["calls"] for row in ROWS}
 
 
 def test_streamed_they_are_the_same_and_only_prose_shows() -> None:

@@ -45,10 +45,10 @@ MARKED = '<tool_call>{"name": "weather", "arguments": {"city": "Lima"}}</tool_ca
 WRITING = '```tool\n{"tool": "set_alarm", "parameters": {"time": "06:10"}}\n```'
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"][:40])
-def test_calls_are_run_where_they_are_meant_and_nowhere_else(row: dict[str, Any]) -> None:
-    calls = parse_tool_calls(row["text"], TOOLS)
-    assert [[call.name, dict(call.arguments)] for call in calls] == row["calls"]
+def test_calls_are_run_where_they_are_meant_and_nowhere_else() -> None:
+    calls = {row["text"]: parse_tool_calls(row["text"], TOOLS) for row in ROWS}
+    found = {text: [[call.name, dict(call.arguments)] for call in each] for text, each in calls.items()}
+    assert found == {row["text"]: row["calls"] for row in ROWS}
 
 
 def test_streamed_they_are_the_same_and_the_text_of_a_proposal_is_shown_as_it_stands() -> None:

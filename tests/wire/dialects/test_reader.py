@@ -4,37 +4,33 @@ import pytest
 
 from ai_battle.wire.dialects.reader import parse_tool_calls, read
 
-from .rows import ANNOUNCED, BARE, CALLS, CLOCK, EXPLICIT, QUOTED, TOOLS, Call, Row
+from .rows import ANNOUNCED, BARE, CALLS, CLOCK, EXPLICIT, QUOTED, TOOLS, Call
 
 
 def calls_in(text: str, tools: object = TOOLS) -> list[Call]:
     return [(call.name, dict(call.arguments)) for call in parse_tool_calls(text, tools)]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("row", CALLS, ids=lambda row: row.name)
-def test_a_call_is_read_in_its_dialect(row: Row) -> None:
-    assert list(row.calls) == calls_in(row.text)
+@pytest.mark.parametrize(
+    "around", ["%", "I need the tools (all {of} them).\n\n%\n\nLet's see!\n"], ids=["alone", "prose"]
+)
+def test_a_call_is_read_in_its_dialect_alone_and_between_sentences(around: str) -> None:
+    found = {row.name: calls_in(around.replace("%", row.text)) for row in CALLS}
+    assert found == {row.name: list(row.calls) for row in CALLS}
 
 
-@pytest.mark.parametrize("row", CALLS, ids=lambda row: row.name)
-def test_a_call_is_read_between_sentences(row: Row) -> None:
-    assert list(row.calls) == calls_in(f"I need the tools (all {{of}} them).\n\n{row.text}\n\nLet's see!\n")
+def test_an_explicit_dialect_needs_no_list_of_tools() -> None:
+    rows = [row for row in EXPLICIT if row.name not in ("toolCalls", "tool_calls of an API")]
+    found = {row.name: [call.name for call in parse_tool_calls(row.text)] for row in rows}
+    assert found == {row.name: [name for name, _ in row.calls] for row in rows}
 
 
-@pytest.mark.parametrize("row", EXPLICIT, ids=lambda row: row.name)
-def test_an_explicit_dialect_needs_no_list_of_tools(row: Row) -> None:
-    if row.name not in ("toolCalls", "tool_calls of an API"):
-        assert [name for name, _ in row.calls] == [call.name for call in parse_tool_calls(row.text)]
+def test_without_tools_a_bare_value_is_no_call() -> None:
+    assert [row.name for row in BARE + ANNOUNCED if parse_tool_calls(row.text)] == []
 
 
-@pytest.mark.parametrize("row", BARE + ANNOUNCED, ids=lambda row: row.name)
-def test_without_tools_a_bare_value_is_no_call(row: Row) -> None:
-    assert parse_tool_calls(row.text) == ()
-
-
-@pytest.mark.parametrize("text", QUOTED.values(), ids=QUOTED)
-def test_what_is_quoted_or_thought_is_not_called(text: str) -> None:
-    assert parse_tool_calls(text, TOOLS) == ()
+def test_what_is_quoted_or_thought_is_not_called() -> None:
+    assert [name for name, text in QUOTED.items() if parse_tool_calls(text, TOOLS)] == []
 
 
 @pytest.mark.parametrize(

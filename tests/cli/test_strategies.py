@@ -1,11 +1,9 @@
 """A strategy that a package brings is known wherever ours are: all that others know of it stands in its file."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
+from tests.scenarios.terminal import run_in_turn
 
 from .conftest import Run
 
@@ -54,9 +52,8 @@ benchmark:
 """
 
 
-@pytest.fixture
-def run_with_package(folder: Path) -> Run:
-    """The command line of a machine on which a package brings the strategy."""
+def test_it_is_known_to_every_command(folder: Path) -> None:
+    """The strategy comes with a package of this machine."""
     place = folder / "site"
     info = place / "echoes-1.0.dist-info"
     info.mkdir(parents=True)
@@ -66,28 +63,25 @@ def run_with_package(folder: Path) -> Run:
     (folder / "talk.yaml").write_text(TALK)
     (folder / "suite.yaml").write_text(SUITE)
     (folder / "tasks.jsonl").write_text(json.dumps({"prompt": "What?", "reference": "farm"}) + "\n")
-    program = f"import sys; sys.path.insert(0, {str(place)!r}); from ai_battle.cli import main; main()"
 
-    def run(*arguments: object) -> str:
-        command = [sys.executable, "-c", program, *map(str, arguments)]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    shown, _, forecast, printed, table = run_in_turn(
+        folder,
+        "run --help",
+        "validate talk.yaml",
+        "run talk.yaml --dry-run --json",
+        "run talk.yaml --json --out runs/one",
+        "bench run suite.yaml --out bench",
+        PYTHONPATH=str(place),
+    )
 
-    return run  # type: ignore[return-value]
-
-
-def test_it_is_known_to_every_command(run_with_package: Run, folder: Path) -> None:
-    shown = " ".join(str(run_with_package("run", "--help")).split())
-    assert "council, echoes, handover" in shown.partition("; experimental")[0]
-    run_with_package("validate", "talk.yaml")
-    assert "where Bob echoes" in str(run_with_package("run", "talk.yaml", "--dry-run", "--json"))
-
-    result = json.loads(str(run_with_package("run", "talk.yaml", "--json", "--out", "runs/one")))
+    assert "council, echoes, handover" in " ".join(shown.split()).partition("; experimental")[0]
+    assert "where Bob echoes" in forecast
+    result = json.loads(printed)
     assert result["messages"][-1]["parts"][0]["content"] == "A farm."
     assert result["collaboration"]["helped"] == 1
     assert "echoes" in (folder / "runs/one/journal.jsonl").read_text()
     assert "echoes" in (folder / "runs/one/report.html").read_text()
-
-    assert "helped" in str(run_with_package("bench", "run", "suite.yaml", "--out", "bench"))
+    assert "helped" in table
     assert "echoes" in (folder / "bench/report.html").read_text()
 
 

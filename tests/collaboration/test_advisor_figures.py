@@ -21,6 +21,8 @@ from ai_battle.tools.client import ToolCapableClient
 from .acting import HelpLog, large
 from .boosting import QUICK
 
+pytestmark = pytest.mark.slow  # each figure is counted from 200 tasks
+
 KINDS = ("easy", "errors", "circle", "misread")
 TASKS = [(kind, number) for number in range(11, 61) for kind in KINDS]
 LIMITS = QUICK.__class__(max_rounds=12, backoff_seconds=0)

@@ -11,6 +11,8 @@ from research.advisor import Measurement, Row
 from research.agents import FOLDER, LATER, UNSEEN, read_tasks
 from research.unfinished import rows_of_others, rows_of_tasks
 
+pytestmark = pytest.mark.slow  # each figure is counted from 200 tasks
+
 TASKS = read_tasks()
 
 
@@ -60,7 +62,6 @@ def test_of_a_hundred_right_answers_one_is_doubted() -> None:
     assert sum(bool(unfinished_work(row.end())) for row in right) <= len(right) / 100
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("worker", "help_rate", "solved", "in_time"),
     [

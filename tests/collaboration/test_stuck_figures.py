@@ -43,6 +43,7 @@ def test_without_a_label_of_its_model_the_detector_beats_the_best_published_rout
     assert found.auroc >= 0.78
 
 
+@pytest.mark.slow
 def test_calibrated_on_its_own_labels_it_needs_a_third_of_the_calls() -> None:
     """Each answer is judged by what the nine tenths without it tell."""
     found = figures.row("", sample(), figures.calibrated_scores(sample(), unseen_weights()))

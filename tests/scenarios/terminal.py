@@ -52,6 +52,19 @@ def run(*arguments: object, **how: Any) -> Ended:
     return wait_for_end(begin(*arguments, **how))
 
 
+def run_in_turn(folder: Path, *commands: str, **environment: str) -> list[str]:
+    """Runs commands that go well one after another in one new process, and returns what each prints."""
+    program = "import sys; from ai_battle.cli import run_command\n"
+    program += "for each in sys.argv[1:]: print(end=chr(0) * (run_command(each.split()) == 0), flush=True)"
+    words = [sys.executable, "-c", program, *commands]
+    done = subprocess.run(
+        words, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    *printed, rest = done.stdout.split("\0")
+    assert (len(printed), rest) == (len(commands), ""), done.stderr
+    return printed
+
+
 def wait_for_end(process: subprocess.Popen[str]) -> Ended:
     started = time.monotonic()
     out, err = process.communicate(timeout=PATIENCE)

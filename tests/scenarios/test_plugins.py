@@ -2,11 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from .terminal import run, run_in_turn
 
 PACKAGE = {
     "mybirds/__init__.py": "",
@@ -133,31 +133,28 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    environment = {**os.environ, "PYTHONPATH": str(folder), "NO_COLOR": "1", "COLUMNS": "160"}
-    command = [sys.executable, "-m", "ai_battle", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+ALONE = {"NO_COLOR": "1", "COLUMNS": "160"}
 
 
-def ai_battle(folder: Path, *arguments: str) -> str:
-    ended = run(folder, *arguments)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+def ai_battle(folder: Path, *commands: str) -> list[str]:
+    return run_in_turn(folder, *commands, PYTHONPATH=str(folder), **ALONE)
 
 
 def failing(folder: Path, *arguments: str) -> str:
-    ended = run(folder, *arguments)
-    assert ended.returncode == 2
-    return ended.stdout + ended.stderr
+    ended = run(*arguments, cwd=folder, env={**os.environ, "PYTHONPATH": str(folder), **ALONE})
+    assert ended.code == 2
+    return ended.out + ended.err
 
 
 def test_a_discussion_with_them_is_checked_forecast_run_and_reported(folder: Path) -> None:
-    assert ai_battle(folder, "validate", "talk.yaml")
-    forecast = ai_battle(folder, "run", "talk.yaml", "--dry-run")
+    valid, forecast, result = ai_battle(
+        folder, "validate talk.yaml", "run talk.yaml --dry-run", "run talk.yaml --out run --json"
+    )
+    assert valid
     assert "parrot/large" in forecast
     assert "helper parrot/large, for a second look at each answer: 1 call, " in forecast
 
-    ended = json.loads(ai_battle(folder, "run", "talk.yaml", "--out", "run", "--json"))
+    ended = json.loads(result)
     assert ended["status"] == "done"
     assert [row["role"] for row in ended["collaboration"]["ledger"]].count("helper") == 1
     report = (folder / "run" / "report.html").read_text()
@@ -166,19 +163,20 @@ def test_a_discussion_with_them_is_checked_forecast_run_and_reported(folder: Pat
 
 
 def test_a_benchmark_with_them_needs_no_name_of_a_format_or_a_scorer(folder: Path) -> None:
-    ai_battle(folder, "bench", "run", "suite.yaml", "--out", "results")
+    _, forecast = ai_battle(folder, "bench run suite.yaml --out results", "bench run suite.yaml --dry-run")
     summary = json.loads((folder / "results" / "summary.json").read_text())
 
-    assert "4 samples" in ai_battle(folder, "bench", "run", "suite.yaml", "--dry-run")
+    assert "4 samples" in forecast
     assert {row["name"]: row["quality"] for row in summary["settings"]} == {"alone": 0.5, "helped": 0.5}
     assert [row["strategy"] for row in summary["settings"]] == ["", "twice"]
     assert "parrot/grey twice by parrot/large" in (folder / "results" / "report.html").read_text()
 
 
 def test_the_machine_and_its_models_are_shown_with_them(folder: Path) -> None:
-    found = {each["subject"]: each for each in json.loads(ai_battle(folder, "doctor", "--json"))}
+    machine, models = ai_battle(folder, "doctor --json", "models list parrot")
+    found = {each["subject"]: each for each in json.loads(machine)}
     assert (found["parrot"]["state"], found["parrot"]["message"]) == ("ok", "3 models: grey, green, large")
-    assert "green" in ai_battle(folder, "models", "list", "parrot")
+    assert "green" in models
     brought = {name: found[name]["message"] for name in ("twice", "quiz", "shouted")}
     assert brought == {
         "twice": "a strategy that comes with mybirds",
@@ -188,15 +186,15 @@ def test_the_machine_and_its_models_are_shown_with_them(folder: Path) -> None:
 
 
 def test_the_help_of_commands_lists_them(folder: Path) -> None:
-    assert "twice" in ai_battle(folder, "run", "--help")
-    shown = ai_battle(folder, "bench", "run", "--help")
+    of_run, shown = ai_battle(folder, "run --help", "bench run --help")
+    assert "twice" in of_run
     assert "quiz" in shown
     assert "shouted" in shown
 
 
 def test_one_that_does_not_load_is_found_by_the_doctor(folder: Path) -> None:
     (folder / "mybirds" / "twice.py").write_text("import a_package_that_is_not_there")
-    found = {each["subject"]: each for each in json.loads(ai_battle(folder, "doctor", "--json"))}
+    found = {each["subject"]: each for each in json.loads(*ai_battle(folder, "doctor --json"))}
     assert found["twice"]["state"] == "missing"
     assert "The plug-in 'twice' does not load: ModuleNotFoundError" in found["twice"]["message"]
 

@@ -123,6 +123,7 @@ async def test_what_one_worker_learns_of_an_outage_spares_the_others(fakes: Fake
     assert len(fakes.openai.questions) == FAILURES
 
 
+@pytest.mark.slow
 async def test_an_option_that_a_model_refuses_is_left_out_by_all(fakes: FakeProviders, tmp_path: Path) -> None:
     async with command(fakes, tmp_path, file=FREE) as server:
 
@@ -148,6 +149,7 @@ server:
 """
 
 
+@pytest.mark.slow
 async def test_a_plan_is_made_once_for_all_workers(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.always("SUMMARY:\nNoon.")
     async with command(fakes, tmp_path, file=BOOSTING) as server:
@@ -157,6 +159,7 @@ async def test_a_plan_is_made_once_for_all_workers(fakes: FakeProviders, tmp_pat
     assert len(fakes.openai.questions) == 1
 
 
+@pytest.mark.slow
 async def test_a_call_comes_back_signed_from_whichever_worker(fakes: FakeProviders, tmp_path: Path) -> None:
     tool = {"name": "add", "input_schema": {"type": "object", "properties": {"a": {"type": "integer"}}}}
     signature = {"gemini": {"thoughtSignature": "c2lnMQ=="}}

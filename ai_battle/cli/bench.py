@@ -161,15 +161,15 @@ def _play(suite: Suite, store: Store, how: dict[str, Any]) -> int:
             ended = play(suite, store, options)
         summary = show(store, as_json=how["as_json"], quiet=how["quiet"])
     except KeyboardInterrupt:
-        click.echo(f"Interrupted; go on with: {resume_it}", err=True)
+        click.echo(f"Interrupted; continue with: {resume_it}", err=True)
         return INTERRUPTED
     except AIBattleError:
-        click.echo(f"What is finished is kept; go on with: {resume_it}", err=True)
+        click.echo(f"Finished samples are kept; continue with: {resume_it}", err=True)
         raise
     finally:
         store.close()
     if ended.reason:
-        click.echo(f"Stopped by {ended.reason}. Go on with: {resume_it} --max-cost USD", err=True)
+        click.echo(f"Stopped by {ended.reason}. Continue with: {resume_it} --max-cost USD", err=True)
     nothing = all(row.failed == row.samples for row in summary.settings)
     return FAILED if ended.reason or nothing else DONE
 

@@ -53,7 +53,7 @@ def _tell_of_ending(run_dir: Path) -> None:
         click.echo("The run has not ended; this is what there is of it so far.", err=True)
     elif ended.status in ("failed", "interrupted"):
         words = without_secrets(one_line(ended.stop_reason, 300))
-        click.echo(f"The run {WORDS[ended.status]} ({words}); what was said before is exported.", err=True)
+        click.echo(f"The run {WORDS[ended.status]} ({words}); earlier turns are exported.", err=True)
 
 
 def _place(output: Path, run_dir: Path, name: str, *, several: bool) -> Path:

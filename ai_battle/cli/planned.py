@@ -36,7 +36,7 @@ MODE, DISCUSSION = "mode", "discussion"
 AT_ONCE = 64
 """How many runs a cluster is given; it queues those for which it has no room."""
 
-LOOKS, BETWEEN_LOOKS = 300, 0.2
+LOCK_CHECKS, LOCK_CHECK_SECONDS = 300, 0.2
 """A lost process may still hold a run directory: how often that is checked, and the seconds between two checks."""
 
 
@@ -135,10 +135,10 @@ async def _has_begun(run: PlannedRun) -> bool:
 
 
 async def _wait_for(folder: Path) -> None:
-    for _ in range(LOOKS):
+    for _ in range(LOCK_CHECKS):
         if not is_locked(folder):
             return
-        await asyncio.sleep(BETWEEN_LOOKS)
+        await asyncio.sleep(LOCK_CHECK_SECONDS)
 
 
 def _begins(run: PlannedRun, event: Event) -> bool:

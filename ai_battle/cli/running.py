@@ -240,7 +240,7 @@ def print_summary(result: RunResult, display: Display) -> None:
     if not display.quiet and sys.stdout and sys.stdout.isatty():
         show_participants(result.run_dir)
     if result.status == "failed":
-        click.echo(f"To go on when that is mended: ai-battle resume {shown_path(result.run_dir)}", err=True)
+        click.echo(f"To continue once that is fixed: ai-battle resume {shown_path(result.run_dir)}", err=True)
     click.echo(shown_path(result.run_dir))
 
 

@@ -104,7 +104,7 @@ def delete_(runs: Sequence[str], folder: Path, yes: bool) -> None:
     """Delete each RUN for good. That is a run directory, a part of its name, or `last`."""
     found = list(dict.fromkeys(find_run(run, folder) for run in runs))
     if not yes and not (sys.stdin and sys.stdin.isatty()):
-        raise ConfigError("Nobody can be asked here whether to delete; say so with --yes.")
+        raise ConfigError("There is no terminal to confirm the deletion on; add --yes.")
     if not yes:
         names = "".join(f"\n  {run}" for run in found)
         click.confirm(f"Delete {count_of(len(found), 'run')} for good?{names}\n", abort=True, err=True)

@@ -173,6 +173,7 @@ class Series:
         run_dir = rundir.create(run.loaded.name, run.out).absolute()
         origin = run.origin[0] if run.origin else Path()
         addresses = (_address_of(run_dir), _address_of(origin))
+        # Without the clients in `made`, which can't be sent to another machine.
         run = self._begin(replace(run, out=run_dir, addresses=addresses, loaded=replace(run.loaded, made={})))
         try:
             try:

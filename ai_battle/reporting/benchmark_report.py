@@ -50,7 +50,7 @@ def write_benchmark_reports(store: Store, hear: Callable[[str], None] = lambda s
     """Writes each file atomically and passes each step to `hear`. Raises `JournalError` if one can't be written."""
     summary = summary_of(store, hear)
     hear("writing the report")
-    kept = f"The results themselves are kept; when that is mended, write it with: ai-battle bench report {store.folder}"
+    kept = f"The results themselves are kept; once that is fixed, write it with: ai-battle bench report {store.folder}"
     write_whole(store.folder / SUMMARY, [summary.text()], kept)
     write_whole(store.folder / TABLE, table(store), kept)
     write_whole(store.folder / REPORT, render(summary, store), kept)

@@ -107,8 +107,8 @@ class PairEvidence:
             return f"Not known yet: {count_of(whole.trials if whole else 0, 'comparison')}, and {FEW} are the least."
         if self.unsteady > UNSTEADY:
             return (
-                f"Not known: in {self.unsteady:.0%} of the comparisons the judge said something else with the answers "
-                "in the other order; name another judge."
+                f"Not known: in {self.unsteady:.0%} of the comparisons the judge decided otherwise when the answers "
+                "were swapped; name another judge."
             )
         if not self.watch:
             return f"In at most {whole.loss.high:.1%} of the requests the helper would have done better."
@@ -154,7 +154,7 @@ class PairEvidence:
         spent = f", which cost ${counts.get('usd', 0.0):.4f}"
         yield f"{self.compared:,} of {int(counts.get('requests', 0)):,} requests were compared{spent}."
         if newest < self.compared:
-            yield f"Those since the pair was last told anew when to ask for help count: {newest:,}."
+            yield f"Only those since its last calibration count: {newest:,}."
         missed = [f"{int(counts[name])} ({why})" for name, why in NOT_COMPARED.items() if counts.get(name)]
         if missed:
             yield f"Drawn and not compared: {', '.join(missed)}."

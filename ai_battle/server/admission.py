@@ -16,7 +16,7 @@ from .shared import SharedCounts
 
 MEGABYTE = 1024 * 1024
 SOON, MINUTE = 1.0, 60.0
-LOOKS = 0.05
+POLL_SECONDS = 0.05
 """Seconds between two attempts to get a place that another worker may free."""
 SHARE = 0.75
 """The share of all places, and of the queue, that one of several keys may take."""
@@ -84,7 +84,7 @@ class Admission:
         queue = self._queues[holder.name]
         if self.counts and holder.concurrent:
             queue.shared -= 1
-            self.counts.tell_places(holder.name, queue.shared)
+            self.counts.publish_places(holder.name, queue.shared)
         self._leave(queue)
 
     async def _check_rate(self, queue: KeyQueue, holder: KeyHolder, per_minute: int) -> None:
@@ -99,7 +99,7 @@ class Admission:
         granted = False
         try:
             while not (granted := await self._claim(queue, name, most, counts)):  # noqa: ASYNC110 - another process frees it
-                await asyncio.sleep(LOOKS * (0.5 + random()))  # noqa: S311 - jitter, so that workers do not retry in step
+                await asyncio.sleep(POLL_SECONDS * (0.5 + random()))  # noqa: S311 - jitter, so that workers do not retry in step
         finally:
             if not granted:
                 self._leave(queue)
@@ -112,7 +112,7 @@ class Admission:
         finally:
             if not granted:
                 queue.shared -= 1
-                counts.tell_places(name, queue.shared)
+                counts.publish_places(name, queue.shared)
         return granted
 
     def _share(self, places: int, holder: KeyHolder) -> int:

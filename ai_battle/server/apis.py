@@ -19,7 +19,7 @@ from .routes import Route
 
 LONGEST_NAME = 256
 """Characters of a model's name."""
-SAYS = re.compile(rb'"(?:content|text)"\s*:\s*"(?:\s|\\[nrt])*(?:[^"\s\\]|\\[^nrt])').search
+HAS_WORDS = re.compile(rb'"(?:content|text)"\s*:\s*"(?:\s|\\[nrt])*(?:[^"\s\\]|\\[^nrt])').search
 """Finds the first words in messages that are still JSON."""
 _ALL_KNOWN = "no foreign types"
 _TYPE = re.compile(r"[\w.:-]{1,80}", re.ASCII)
@@ -134,7 +134,7 @@ class Api:
 def _is_clear(fields: Mapping[str, Any]) -> bool:
     """Checks whether there is something to answer, without decoding each message and tool."""
     messages = fields.get("messages")
-    return isinstance(messages, bytes) and not isinstance(fields.get("tool_choice"), dict) and bool(SAYS(messages))
+    return isinstance(messages, bytes) and not isinstance(fields.get("tool_choice"), dict) and bool(HAS_WORDS(messages))
 
 
 def _fits(options: Mapping[str, Any], most: int | None) -> bool:

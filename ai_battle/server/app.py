@@ -143,7 +143,7 @@ async def _send_stream(state: ServerState, http: web.Request, call: ServedReques
     finally:
         await stream.aclose()
         call.stats.is_delivered = stream.buffer.is_delivered
-        if stream.buffer.begun:
+        if stream.buffer.begun:  # else an error is reported with a status of its own
             call.stats.record_departure()
 
 
@@ -247,6 +247,7 @@ def _pairs(state: ServerState) -> Handler:
         if JSON in http.headers.get("accept", ""):
             return web.json_response([each.to_json() for each in found])
         text = "\n\n".join("\n".join(each.lines) for each in found) or "No pair here has a shadow."
+        # The text quotes requests, which a browser must not take for HTML.
         return web.Response(text=f"{text}\n", headers={"x-content-type-options": "nosniff"})
 
     return handle

@@ -26,12 +26,12 @@ from .clients import PlanCachingClient, PlanStore, SignatureCache, SigningClient
 from .routes import Route, Routes
 from .webhook import require_webhook
 
-WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
-LISTED = {"big": "claude-opus", "middle": "claude-sonnet", "small": "claude-haiku"}
+TIER_WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
+TIER_NAMES = {"big": "claude-opus", "middle": "claude-sonnet", "small": "claude-haiku"}
 VARIABLES = {"big": "BIG_MODEL", "middle": "MIDDLE_MODEL", "small": "SMALL_MODEL"}
 ROUTES = ("server", "routes")
-NOTHING: Mapping[str, str] = {}
-MOST = 256
+NO_HEADERS: Mapping[str, str] = {}
+MOST_KEPT = 256
 """How many routes for model types that clients named are kept."""
 
 
@@ -158,7 +158,7 @@ class RouteBuilder:
                 return self._boost_route(tier, model, self.boost)
         except ConfigError as error:
             raise ConfigError(f"{VARIABLES[tier]}: {error}") from error
-        return _direct(LISTED[tier], model)
+        return _direct(TIER_NAMES[tier], model)
 
     def _boost_route(self, tier: str, model: Model, boost: BoostSettings) -> Route:
         section = {"base_url": boost.base_url, "api_key": boost.api_key}
@@ -167,7 +167,7 @@ class RouteBuilder:
         planner = helper_model("boost", HelperSettings(type=f"{GATEWAY}/{boost.model}"), context)
         planner = self._with_plans(self._register(planner))
         help_ = Help.model_validate(boost.pair)
-        return _pair_route(LISTED[tier], assembly.recipes.Recipe(model, help_, {"secondary": planner}))
+        return _pair_route(TIER_NAMES[tier], assembly.recipes.Recipe(model, help_, {"secondary": planner}))
 
     def _of_gateway(self, settings: HelperSettings) -> HelperSettings:
         """Prefixes a bare model name with `openai/` if the environment sets `OPENAI_BASE_URL`."""
@@ -176,7 +176,7 @@ class RouteBuilder:
         return settings.model_copy(update={"type": f"{GATEWAY}/{settings.type}"}) if address and bare else settings
 
     def _model(
-        self, speaker: str, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
+        self, speaker: str, settings: HelperSettings, headers: Mapping[str, str] = NO_HEADERS, api_key: str = ""
     ) -> Model:
         model = helper_model(speaker, settings, self._with_section(settings, headers, api_key))
         if model.name.provider == PERSON:
@@ -194,7 +194,7 @@ class RouteBuilder:
         return wrapped
 
     def _with_section(
-        self, settings: HelperSettings, headers: Mapping[str, str] = NOTHING, api_key: str = ""
+        self, settings: HelperSettings, headers: Mapping[str, str] = NO_HEADERS, api_key: str = ""
     ) -> BuildContext:
         """Returns the context with the provider's headers and key, and the headers for all upstreams."""
         more = {**self.headers, **headers}
@@ -219,11 +219,11 @@ class RouteBuilder:
         """Returns the route for a name that contains a tier's word or is a model type with its provider."""
         if route := self._others.get(name):  # a tier's names are never kept here
             return route
-        tier = next((tier for word, tier in WORDS.items() if word in name.lower()), "")
+        tier = next((tier for word, tier in TIER_WORDS.items() if word in name.lower()), "")
         if route := self._tiers.get(tier):
             return route
         if name not in self._others:
-            if len(self._others) >= MOST:
+            if len(self._others) >= MOST_KEPT:
                 self._others.pop(next(iter(self._others)))
             self._others[name] = self._by_type(name)
         return self._others[name]
@@ -277,7 +277,7 @@ def named_code(document: LoadedServer) -> tuple[str, ...]:
 
 
 def _model_types(server: Server) -> Iterator[str]:
-    tiers = (getattr(server.tiers, tier) for tier in WORDS.values())
+    tiers = (getattr(server.tiers, tier) for tier in TIER_WORDS.values())
     advisors = (each.model for each in server.advisors.values())
     routes = server.routes.values()
     answering = (model for route in routes for model in (route.model, route.advisor))

@@ -209,6 +209,7 @@ class PlanCachingClient(ClientWrapper):
 
 def plan_key(model: str, request: ModelRequest) -> bytes:
     """Returns a digest of everything that the model is shown and of the options. Pictures count with their bytes."""
+    # A request's repr lacks its `extra` and the bytes of pictures, so both are added.
     digest = hashlib.sha256(repr((model, request, request.extra)).encode("utf-8", "surrogatepass"))
     for message in request.messages:
         for part in message.parts:

@@ -11,7 +11,7 @@ from ..core.database import Database
 from ..core.errors import ConfigError
 from ..core.files import is_locked
 from ..core.redis_scripts import PREFIX, RedisScripts
-from .shared import DOLLARS, FORGET, LAPSE, PLACES, Amounts, ClaimAnswer
+from .shared import DEAD_SECONDS, DOLLARS, MERGE_SECONDS, PLACES, Amounts, ClaimAnswer
 
 NAME = "counts.sqlite"
 FORMAT = 1
@@ -63,10 +63,12 @@ class SqliteCounts:
                 connection.execute(_TAKE_OVER, (name, worker, *own))
         return ClaimAnswer(granted, used, held)
 
-    async def tell(self, worker: str, amounts: Mapping[str, Amounts]) -> None:
+    async def publish(self, worker: str, amounts: Mapping[str, Amounts]) -> None:
         with self._database.transaction() as connection:
             self._renew(connection, worker)
-            dead = connection.execute("SELECT worker FROM workers WHERE seen < ?", (self.clock() - FORGET,)).fetchall()
+            dead = connection.execute(
+                "SELECT worker FROM workers WHERE seen < ?", (self.clock() - MERGE_SECONDS,)
+            ).fetchall()
             for (other,) in dead:
                 _add_up(connection, other)
             connection.executemany(_TAKE_OVER, ((name, worker, *own) for name, own in amounts.items()))
@@ -93,7 +95,7 @@ class SqliteCounts:
 
     def _others(self, connection: Connection, worker: str, name: str) -> tuple[float, float]:
         """Returns what the other workers have used, and what the living ones hold."""
-        values = (name, worker, self.clock() - LAPSE, name.startswith(PLACES))
+        values = (name, worker, self.clock() - DEAD_SECONDS, name.startswith(PLACES))
         used, held = connection.execute(_OTHERS, values).fetchone()
         return used, held
 
@@ -122,11 +124,11 @@ def _read_spent(file: Path) -> Iterator[tuple[str, float]]:
         for name, dollars in json.loads(file.read_bytes()).items():
             yield str(name), float(dollars)
     except (ValueError, AttributeError, TypeError) as error:
-        raise ConfigError(f"{file} does not say what keys have spent; mend or remove it.") from error
+        raise ConfigError(f"{file} is not a record of what keys have spent; fix or remove it.") from error
 
 
 _HEAD = f"""
-local prefix, lapse, forget, places = '{PREFIX}', {LAPSE}, {FORGET}, '{PLACES}'
+local prefix, lapse, forget, places = '{PREFIX}', {DEAD_SECONDS}, {MERGE_SECONDS}, '{PLACES}'
 local time = redis.call('TIME')
 local now = tonumber(time[1]) + tonumber(time[2]) / 1000000
 local function read(row)
@@ -169,7 +171,7 @@ end
 return {granted and 1 or 0, string.format('%.17g', used), string.format('%.17g', held)}
 """
 )
-TELL = (
+PUBLISH = (
     _HEAD
     + """
 redis.call('ZADD', prefix .. 'workers', now, ARGV[1])
@@ -204,14 +206,14 @@ class RedisCounts:
     """Shared counts in Redis. Time is that of the Redis server, so the clocks of the workers' machines may differ."""
 
     def __init__(self, url: str) -> None:
-        self._scripts = RedisScripts(url, CLAIM, TELL, COUNT, END)
+        self._scripts = RedisScripts(url, CLAIM, PUBLISH, COUNT, END)
 
     async def claim(self, worker: str, name: str, own: Amounts, limit: float) -> ClaimAnswer:
         granted, used, held = await self._scripts.run(CLAIM, worker, name, *own, limit)
         return ClaimAnswer(bool(granted), float(used), float(held))
 
-    async def tell(self, worker: str, amounts: Mapping[str, Amounts]) -> None:
-        await self._scripts.run(TELL, worker, *(word for name, own in amounts.items() for word in (name, *own)))
+    async def publish(self, worker: str, amounts: Mapping[str, Amounts]) -> None:
+        await self._scripts.run(PUBLISH, worker, *(word for name, own in amounts.items() for word in (name, *own)))
 
     async def count(self, name: str, most: int, seconds: float) -> float:
         return float(await self._scripts.run(COUNT, name, most, seconds, token_hex(8)))

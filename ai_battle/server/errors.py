@@ -23,7 +23,7 @@ ADDRESS = re.compile(r"( at )?\bhttps?://(?:[^\s/@]{1,200}@)?(\[[0-9a-fA-F:.]+\]
 BARE = re.compile(r"(\[[0-9a-fA-F:.]{2,40}\]|(?<![\w.-])[\w-]+(?:\.[\w-]+)*):\d{1,5}\b")
 VERSION = re.compile(r"\b((?!HTTP/)[A-Za-z][A-Za-z-]{1,30})/\d+(?:\.\d+)+[\w.-]*")
 WITHHELD = "(an address of this server's)"
-FOR_NOBODY = {"x-should-retry": "false"}
+NO_RETRY = {"x-should-retry": "false"}
 
 
 class Denied(AIBattleError):
@@ -148,7 +148,7 @@ def retry_headers(error: AIBattleError) -> dict[str, str]:
     """Returns headers saying when to retry, if known, and whether to: an exhausted budget does not come back."""
     match error:
         case BudgetExceeded() | RateLimited(retry_after=None, again="never"):
-            return FOR_NOBODY
+            return NO_RETRY
         case Denied(retry_after=wait, headers=headers):
             return {**headers, **_retry_after(wait)}
         case ProviderError(retry_after=wait):

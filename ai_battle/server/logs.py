@@ -56,7 +56,7 @@ class RequestLog:
         """Logs a connection without a valid request, and none of its content; any other error is a bug here."""
         is_theirs = isinstance(error, HttpProcessingError)
         level = "warning" if is_theirs else "error"
-        reason = "What came over a connection is no HTTP request." if is_theirs else place_of(error)
+        reason = "A connection sent something that is not an HTTP request." if is_theirs else place_of(error)
         fields = {**self._head(level), "error": type(error).__name__, "reason": reason}
         self._write(level, lambda: to_json(fields))
 

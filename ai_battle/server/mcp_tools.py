@@ -190,7 +190,7 @@ class FolderTools:
         try:
             place = Path(os.path.realpath(self.folder / os.path.expanduser(named)))
         except ValueError as error:
-            raise ConfigError(f"{named!r} is no path: {error}.") from None
+            raise ConfigError(f"{named!r} is not a path: {error}.") from None
         packaged = packaged_config("quickstart")
         if not self._is_inside(place) and not (packaged and place.is_relative_to(packaged.parent)):
             away = "name something in it, or start the server with another --folder."

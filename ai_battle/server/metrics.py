@@ -169,7 +169,7 @@ COUNTERS: Mapping[str, tuple[Labels, str]] = {
     "boost_loops_total": (("route", "outcome"), "Rounds of the boost loop."),
     "shadow_total": (("route", "outcome"), "Requests that were to be answered by both models, by what they came to."),
     "shadow_cost_usd_total": (("route",), "Dollars that the shadow of a pair has cost; no part of cost_usd_total."),
-    "loss_alarms_total": (("route",), "Alarms that a pair loses more than it may, also those that go on at a start."),
+    "loss_alarms_total": (("route",), "Alarms that a pair loses more than it may, counted again after a restart."),
     "upstream_errors_total": (("route", "kind"), "Calls of models that failed."),
 }
 HISTOGRAMS: Mapping[str, str] = {

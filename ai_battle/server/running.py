@@ -25,17 +25,17 @@ from .state import ServerState
 from .upstreams import sharing_upstreams
 from .workers import BACKLOG, Command, Supervisor, Worker, take_places
 
-LOOKS = 1.0
+POLL_SECONDS = 1.0
 """Seconds between two checks of the file for changes."""
 KEEP_ALIVE = 75.0
 """Seconds an idle connection stays open: more than nginx's 60, so that it never reuses one just closed."""
 LINGER = 1.0
 """Seconds for which the rest of a refused body is read, so that its client gets to see the error."""
-MANY, OFTEN, SELDOM = 2_000, 5, 2
+GC_THRESHOLDS = (2_000, 5, 2)
 ENDING = "Ending: no new requests; running answers are finished. A second signal ends at once."
-END = ("SIGINT", "SIGTERM")
-AGAIN = ("SIGHUP",)  # missing on Windows
-FULL = (
+END_SIGNALS = ("SIGINT", "SIGTERM")
+RELOAD_SIGNALS = ("SIGHUP",)  # missing on Windows
+TOO_MANY_CONNECTIONS = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain\r\nretry-after: 1\r\nconnection: close\r\n"
     b"content-length: 21\r\n\r\ntoo many connections\n"
 )
@@ -66,7 +66,7 @@ async def listening(
         async with sharing_upstreams(state.store), _accept_connections(runner, config.server, worker) as (host, port):
             if state.budgets.counts:
                 state.budgets.counts.start()
-            await state.tell_limits()
+            await state.warn_of_other_limits()
             yield state, f"http://{f'[{host}]' if ':' in host else host}:{port}"
     finally:
         await runner.cleanup()  # first, as it waits for running answers, which still use the state
@@ -115,10 +115,10 @@ async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Wri
         for line in startup_lines(config, address):
             say(line)
         reload = partial(_reload_config, source, partial(_exchange, state), say, say)
-        watching = asyncio.create_task(_watch(config.seen, signals.again, reload))
+        watching = asyncio.create_task(_watch(config.seen, signals.reload, reload))
         await _warn_of_unreachable(config, say)
         await asyncio.to_thread(warm_up, config.deployment.models)
-        await signals.over.wait()
+        await signals.ended.wait()
         signals.forget()  # before running answers are awaited: the next signal ends the process at once
         say(ENDING)
         watching.cancel()
@@ -128,17 +128,17 @@ async def serve_as_worker(source: ConfigSource, config: ServerConfig, say: Say, 
     """Serves as one of several workers. The parent reports startup and changes; `say` receives errors only."""
     signals = SignalEvents()
     signals.listen()
-    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _end_with_parent, signals.over)
+    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), _end_with_parent, signals.ended)
     async with listening(config, write, worker) as (state, _):
         set_up_telemetry(source.environment, state.log.log_warning)
         await asyncio.to_thread(warm_up, config.deployment.models)
         worker.restore(state.metrics)
         reload = partial(_reload_config, source, partial(_exchange, state), say, len)
         tasks = [
-            asyncio.create_task(worker.keep_telling(state.metrics, state.gauges)),
-            asyncio.create_task(_watch({}, signals.again, reload)),
+            asyncio.create_task(worker.keep_writing(state.metrics, state.gauges)),
+            asyncio.create_task(_watch({}, signals.reload, reload)),
         ]
-        await signals.over.wait()
+        await signals.ended.wait()
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
@@ -154,9 +154,9 @@ async def serve_with_workers(source: ConfigSource, config: ServerConfig, say: Sa
             for line in startup_lines(config, places[0].address):
                 say(line)
             reload = partial(_reload_config, source, lambda _: supervisor.reload(), say, say)
-            watching = asyncio.create_task(_watch(config.seen, signals.again, reload))
+            watching = asyncio.create_task(_watch(config.seen, signals.reload, reload))
             await _warn_of_unreachable(config, say)
-            await signals.over.wait()
+            await signals.ended.wait()
             signals.forget()
             say(ENDING)
             watching.cancel()
@@ -187,7 +187,7 @@ def warm_up(models: Iterable[Model]) -> None:
     gc.freeze()
     # A full collection waits until objects grow by a quarter of those that the last one left: now few are left.
     gc.collect()
-    gc.set_threshold(MANY, OFTEN, SELDOM)
+    gc.set_threshold(*GC_THRESHOLDS)
 
 
 def startup_lines(config: ServerConfig, address: str) -> list[str]:
@@ -219,14 +219,14 @@ def _terms(config: ServerConfig) -> Iterator[str]:
             yield f"No price is known of {names}, so it counts as nothing; write it under prices:."
 
 
-async def _watch(seen: Stamps, again: asyncio.Event, reload: Callable[[], Awaitable[Stamps]]) -> None:
+async def _watch(seen: Stamps, requested: asyncio.Event, reload: Callable[[], Awaitable[Stamps]]) -> None:
     """Reloads on request or if one of these files has changed. A worker watches no files: its parent tells it."""
     while True:
         with suppress(TimeoutError):
-            await asyncio.wait_for(again.wait(), LOOKS)
+            await asyncio.wait_for(requested.wait(), POLL_SECONDS)
         now = file_stamps(seen)
-        if again.is_set() or now != seen:
-            again.clear()
+        if requested.is_set() or now != seen:
+            requested.clear()
             read = await reload()
             seen = seen and (read or now)
 
@@ -247,7 +247,7 @@ async def _reload_config(
 
 async def _exchange(state: ServerState, config: ServerConfig) -> None:
     config.apply(state)
-    await state.tell_limits()
+    await state.warn_of_other_limits()
     await state.exchange(config.deployment)
 
 
@@ -300,7 +300,7 @@ async def _write_without_server(write: Callable[..., Awaitable[None]], status: s
 class _RefusedConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if isinstance(transport, asyncio.WriteTransport):
-            transport.write(FULL)
+            transport.write(TOO_MANY_CONNECTIONS)
         transport.close()
 
 
@@ -308,16 +308,16 @@ class _RefusedConnection(asyncio.Protocol):
 class SignalEvents:
     """Events set by signals once `listen` was called. After `forget` a signal to end ends the process as usual."""
 
-    over: asyncio.Event = field(default_factory=asyncio.Event)
-    again: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    reload: asyncio.Event = field(default_factory=asyncio.Event)
 
     def listen(self) -> None:
-        for names, event in ((END, self.over), (AGAIN, self.again)):
+        for names, event in ((END_SIGNALS, self.ended), (RELOAD_SIGNALS, self.reload)):
             for number in _signals(names):
                 _call_on(number, event)
 
     def forget(self) -> None:
-        for number in _signals(END):
+        for number in _signals(END_SIGNALS):
             with suppress(NotImplementedError):
                 asyncio.get_running_loop().remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)

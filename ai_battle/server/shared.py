@@ -19,19 +19,19 @@ from ..core.errors import StoreError
 from ..core.ledger import Dollars
 from .errors import Denied
 
-TELLS = 0.1
+PUBLISH_SECONDS = 0.1
 """Seconds until the others learn that a worker holds less; until then it may use that itself without asking."""
-BEAT = 2.0
+HEARTBEAT_SECONDS = 2.0
 """Seconds between two times at which a worker publishes all of its sums again."""
-LAPSE = 15.0
+DEAD_SECONDS = 15.0
 """Seconds of silence after which a worker counts as dead."""
-FORGET = 86_400.0
+MERGE_SECONDS = 86_400.0
 """Seconds after which the sums of a dead worker are merged into one sum of all ended workers."""
 DOLLARS, PLACES = "dollars/", "places/"
 """Prefixes of names: spending of keys, and places, which are free again when the worker holding them is dead."""
 MORE = 4
 """A worker claims a fourth more than it holds, if available, so that its next requests need not ask."""
-REST = 1.0
+RETRY_SECONDS = 1.0
 """Seconds for which a store that failed is not asked again."""
 AWAY = "usage of keys can't be counted at present."
 
@@ -60,7 +60,7 @@ class CountStore(Protocol):
     async def claim(self, worker: str, name: str, own: Amounts, limit: float) -> ClaimAnswer:
         """Stores `own` if all workers together then stay within `limit`."""
 
-    async def tell(self, worker: str, amounts: Mapping[str, Amounts]) -> None:
+    async def publish(self, worker: str, amounts: Mapping[str, Amounts]) -> None:
         """Stores the amounts unless newer ones are stored, and that the worker lives."""
 
     async def count(self, name: str, most: int, seconds: float) -> float:
@@ -92,17 +92,17 @@ class SharedCounts:
     worker: str = field(default_factory=lambda: token_hex(8))
     _own: dict[str, Amounts] = field(default_factory=dict)
     _grants: dict[str, Grant] = field(default_factory=dict)
-    _untold: set[str] = field(default_factory=set)
+    _changed: set[str] = field(default_factory=set)
     _number: int = 0
     _writing: asyncio.Lock = field(default_factory=asyncio.Lock)
     _fault: str = ""
     _rests_until: float = 0.0
-    _telling: asyncio.Task[None] | None = None
+    _publishing: asyncio.Task[None] | None = None
     _beating: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Starts publishing this worker's sums. Needs a running event loop."""
-        self._beating = self._beating or asyncio.create_task(self._beat())
+        self._beating = self._beating or asyncio.create_task(self._heartbeat())
 
     async def claim_dollars(self, payer: str, own: Dollars, limit: float, *, ask: bool = False) -> ClaimAnswer | None:
         """Returns the answer, or None if enough was granted before; `ask` asks the store all the same.
@@ -116,7 +116,7 @@ class SharedCounts:
         except StoreError as error:
             if self.away.budgets == "open":
                 return None
-            raise Denied(503, f"The budget of {payer} is closed: {AWAY}", retry_after=REST) from error
+            raise Denied(503, f"The budget of {payer} is closed: {AWAY}", retry_after=RETRY_SECONDS) from error
 
     async def claim_place(self, key: str, held: int, most: int) -> bool:
         """Checks that all workers together answer at most `most` requests of a key, `held` of them this one."""
@@ -135,20 +135,20 @@ class SharedCounts:
             self._refuse_requests(error)
             return None
 
-    def tell_dollars(self, payer: str, own: Dollars) -> None:
-        self._tell_soon(f"{DOLLARS}{payer}", own.spent, own.aside)
+    def publish_dollars(self, payer: str, own: Dollars) -> None:
+        self._publish_soon(f"{DOLLARS}{payer}", own.spent, own.aside)
 
-    def tell_places(self, key: str, held: int) -> None:
-        self._tell_soon(f"{PLACES}{key}", 0.0, held)
+    def publish_places(self, key: str, held: int) -> None:
+        self._publish_soon(f"{PLACES}{key}", 0.0, held)
 
     async def aclose(self) -> None:
         """Publishes the last sums if the store is there, and frees what this worker held."""
-        for task in (self._beating, self._telling):
+        for task in (self._beating, self._publishing):
             if task:
                 task.cancel()
                 await asyncio.wait([task])
         try:
-            await self.store.tell(
+            await self.store.publish(
                 self.worker, {name: self._next_amounts(own.used, 0.0) for name, own in self._own.items()}
             )
             await self.store.end(self.worker, self._own)
@@ -183,29 +183,29 @@ class SharedCounts:
 
     def _refuse_requests(self, error: StoreError) -> None:
         if self.away.requests == "closed":
-            raise Denied(503, f"No request is taken: {AWAY}", retry_after=REST) from error
+            raise Denied(503, f"No request is taken: {AWAY}", retry_after=RETRY_SECONDS) from error
 
     def _next_amounts(self, used: float, held: float) -> Amounts:
         self._number += 1
         return Amounts(used, held, self._number)
 
-    def _tell_soon(self, name: str, used: float, held: float) -> None:
+    def _publish_soon(self, name: str, used: float, held: float) -> None:
         self._own[name] = Amounts(used, held)
-        self._untold.add(name)
-        if not self._telling or self._telling.done():
-            self._telling = asyncio.create_task(self._tell_untold())
+        self._changed.add(name)
+        if not self._publishing or self._publishing.done():
+            self._publishing = asyncio.create_task(self._publish_changed())
 
-    async def _tell_untold(self) -> None:
-        await asyncio.sleep(TELLS)
-        untold, self._untold = self._untold, set()
-        await self._tell(untold)
+    async def _publish_changed(self) -> None:
+        await asyncio.sleep(PUBLISH_SECONDS)
+        changed, self._changed = self._changed, set()
+        await self._publish(changed)
 
-    async def _tell(self, names: Iterable[str]) -> None:
+    async def _publish(self, names: Iterable[str]) -> None:
         """Publishes amounts; what fails now is published with the next beat."""
         async with self._writing:
             amounts = {name: self._lower(name) for name in names}
             with suppress(StoreError):
-                await self._ask(lambda: self.store.tell(self.worker, amounts))
+                await self._ask(lambda: self.store.publish(self.worker, amounts))
 
     def _lower(self, name: str) -> Amounts:
         """Returns the amounts to publish: of what is held, no more than was granted. Lowers the grant to that."""
@@ -216,11 +216,11 @@ class SharedCounts:
         self._grants[name] = replace(grant, total=own.used + held)
         return self._next_amounts(own.used, held)
 
-    async def _beat(self) -> None:
+    async def _heartbeat(self) -> None:
         """Publishes everything again and again, as a store that crashed may have lost it."""
         while True:
-            await self._tell([*self._own])
-            await asyncio.sleep(BEAT)
+            await self._publish([*self._own])
+            await asyncio.sleep(HEARTBEAT_SECONDS)
 
     async def _ask(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Asks the store. One that failed rests, so that not every request waits for its timeout."""
@@ -230,7 +230,7 @@ class SharedCounts:
         try:
             answer = await ask()
         except StoreError as error:
-            self._rests_until = monotonic() + REST
+            self._rests_until = monotonic() + RETRY_SECONDS
             if not self._fault:
                 self.warn(f"Usage of keys can't be counted with the other workers: {error}")
             self._fault = str(error)
@@ -257,4 +257,4 @@ class KeyDollars:
         return Dollars(answer.used, answer.held) if answer else Dollars()
 
     def publish(self, own: Dollars) -> None:
-        self.counts.tell_dollars(self.key, own)
+        self.counts.publish_dollars(self.key, own)

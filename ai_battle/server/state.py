@@ -97,7 +97,7 @@ class ServerState:
         old.retired = True
         await old.close_if_done()
 
-    async def tell_limits(self) -> None:
+    async def warn_of_other_limits(self) -> None:
         """Warns of servers with other limits on the same Redis. The counts report a Redis that is away."""
         if isinstance(self.store, RedisStore):
             with suppress(StoreError):

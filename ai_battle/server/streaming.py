@@ -45,7 +45,7 @@ class StreamTiming:
 
 
 USUAL = StreamTiming()
-MENDED = (400, 422)
+NOT_UNDERSTOOD = (400, 422)
 """Statuses by which an upstream says that it does not understand a request."""
 
 
@@ -76,8 +76,9 @@ class ServedRequest:
                 if error.response is not None:
                     return error.response
                 # Sending again is safe: an upstream with such a status has not begun its answer.
-                if error.status not in MENDED or not self.api.mends(request):
+                if error.status not in NOT_UNDERSTOOD or not self.api.mends(request):
                     raise
+            # A copy has no raw body (`ModelRequest.raw`), so it is encoded by us instead of passed on.
             request = replace(request)
 
     async def store(self, writer: BlockWriter) -> None:
@@ -235,6 +236,7 @@ class StreamBuffer:
     async def _send_pending(self) -> None:
         try:
             self.is_writing = True
+            # As late as possible: only now it is known whether help was asked before the first words.
             self._response.headers.update(self._head())
             await self._response.prepare(self._http)
             while await self._wait_for_data():

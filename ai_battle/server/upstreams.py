@@ -18,9 +18,9 @@ from ..providers._breaker import CircuitBreaker, CircuitName, Outage, circuit_br
 from ..providers._capabilities import SECONDS, RefusalMemory
 from .stored import MemoryStore, ResponseStore
 
-LOOKS = 1.0
+EXCHANGE_SECONDS = 1.0
 """Seconds between two exchanges with the other workers."""
-KEPT = 120.0
+KEPT_SECONDS = 120.0
 """Seconds that the store keeps an outage; if it goes on, it is stored again."""
 
 
@@ -61,7 +61,7 @@ async def _keep_sharing(store: ResponseStore) -> None:
     """Exchanges in a loop. While the store is away the others' knowledge is missing, but no request waits for it."""
     outages = SharedOutages(store)
     while True:
-        await asyncio.sleep(LOOKS)
+        await asyncio.sleep(EXCHANGE_SECONDS)
         with suppress(StoreError):
             await outages.share()
             await share_refusals(store, RefusalMemory.load())
@@ -96,12 +96,12 @@ class SharedOutages:
     async def _share_one(self, name: str, breaker: CircuitBreaker, news: OutageNews | None) -> None:
         known, outage = self._known.get(name), breaker.outage
         if known and not outage:
-            await self._tell(name, known.id, None)
+            await self._publish(name, known.id, None)
             self._past[name] = known.id
             del self._known[name]
         elif outage and not (known and news):
             known = self._known[name] = known or KnownOutage(token_hex(8), is_own=True)
-            await self._tell(name, known.id, outage)
+            await self._publish(name, known.id, outage)
         elif news:
             self._take_over(name, breaker, news)
 
@@ -112,15 +112,15 @@ class SharedOutages:
             if news.is_over and known == (news.id, False):
                 breaker.take_over(None)
                 del self._known[name]
-        elif breaker.has_answered_within(LOOKS):
+        elif breaker.has_answered_within(EXCHANGE_SECONDS):
             self._past[name] = news.id
         elif not news.is_over and self._past.get(name) != news.id:
             breaker.take_over(Outage(news.reason, news.seconds))
             self._known[name] = KnownOutage(news.id, is_own=False)
 
-    async def _tell(self, name: str, id_: str, outage: Outage | None) -> None:
+    async def _publish(self, name: str, id_: str, outage: Outage | None) -> None:
         news = OutageNews(id_, outage is None, *(outage or Outage("", 0.0)))
-        await self.store.keep_value(name, to_json(news), KEPT)
+        await self.store.keep_value(name, to_json(news), KEPT_SECONDS)
 
     def _forget(self, breakers: Mapping[str, CircuitBreaker]) -> None:
         """Drops the circuits that are no longer in use."""

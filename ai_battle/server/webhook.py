@@ -26,6 +26,7 @@ def require_webhook(url: str) -> None:
 async def post_event(url: str, event: Mapping[str, Any]) -> str:
     """Returns why the event was not accepted, without the address, which may hold a secret; empty on success."""
     try:
+        # Without redirects, which could lead to an address that `require_webhook` refuses.
         async with (
             aiohttp.ClientSession(timeout=PATIENCE) as session,
             session.post(url, json=event, allow_redirects=False) as answer,

@@ -21,17 +21,17 @@ from ..core.files import write_private
 from .metrics import Gauge, Metrics
 
 BACKLOG = 1024
-TELLS = 1.0
+SNAPSHOT_SECONDS = 1.0
 """Seconds between two times at which a worker writes its metrics."""
-SHORT, LONG = 0.25, 5.0
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
 """Seconds until a dead worker is restarted: doubled each time, unless it lived for a minute.
 
 Connections that the system assigned to it wait for so long.
 """
-LIVED = 60.0
-STARTS = 60.0
+STABLE_SECONDS = 60.0
+START_SECONDS = 60.0
 """Seconds within which a worker has to be ready."""
-RELOADS = 0.5
+RELOAD_SECONDS = 0.5
 """Seconds between the reloads of two workers."""
 
 Say = Callable[[str], None]
@@ -63,15 +63,15 @@ class Worker:
         if self.file.exists():
             metrics.add(from_json(self.file.read_bytes())["metrics"])
 
-    async def keep_telling(self, metrics: Metrics, gauges: Callable[[], Iterable[Gauge]]) -> None:
+    async def keep_writing(self, metrics: Metrics, gauges: Callable[[], Iterable[Gauge]]) -> None:
         try:
             while True:
-                self.tell(metrics, gauges())
-                await asyncio.sleep(TELLS)
+                self.write_snapshot(metrics, gauges())
+                await asyncio.sleep(SNAPSHOT_SECONDS)
         finally:
-            self.tell(metrics, [])
+            self.write_snapshot(metrics, [])
 
-    def tell(self, metrics: Metrics, gauges: Iterable[Gauge]) -> None:
+    def write_snapshot(self, metrics: Metrics, gauges: Iterable[Gauge]) -> None:
         snapshot = to_json({"metrics": metrics.snapshot(), "gauges": [*gauges]}).decode()
         with suppress(OSError):  # a full disk loses the numbers of this second, not the worker
             write_private(self.file, [snapshot])
@@ -149,7 +149,7 @@ class Supervisor:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Enters when all workers are ready; on exit each one finishes its answers. Raises `WorkerFailed`."""
-        keepers = [asyncio.create_task(self._keep(place)) for place in self.places]
+        keepers = [asyncio.create_task(self._keep_running(place)) for place in self.places]
         try:
             await self._wait_until_ready()
             yield
@@ -163,21 +163,23 @@ class Supervisor:
         """Reloads one worker after the other, so that at most one is busy with it."""
         for place in self.places:
             place.signal(signal.SIGHUP)
-            await asyncio.sleep(RELOADS)
+            await asyncio.sleep(RELOAD_SECONDS)
 
     async def _wait_until_ready(self) -> None:
-        end = monotonic() + STARTS
+        end = monotonic() + START_SECONDS
         while not all(place.worker.file.exists() for place in self.places):
             for place in self.places:
                 if place.process and (code := place.process.returncode) is not None:
                     raise WorkerFailed(f"{place.name} ended before it was ready: {_reason(code)}.", max(0, code))
             if monotonic() > end:
                 late = ", ".join(place.name for place in self.places if not place.worker.file.exists())
-                raise WorkerFailed(f"Not ready within {STARTS:g} s: {late}. Are there too many for this machine?")
+                raise WorkerFailed(
+                    f"Not ready within {START_SECONDS:g} s: {late}. Are there too many for this machine?"
+                )
             await asyncio.sleep(0.02)
 
-    async def _keep(self, place: WorkerPlace) -> None:
-        wait = SHORT
+    async def _keep_running(self, place: WorkerPlace) -> None:
+        wait = SHORTEST_PAUSE
         while True:
             begun = monotonic()
             await place.start(self.command(place.worker))
@@ -185,7 +187,7 @@ class Supervisor:
             code = await place.process.wait()
             if not place.worker.file.exists():
                 return  # it never was ready, so a restart would fail as well
-            wait = SHORT if monotonic() - begun > LIVED else min(2 * wait, LONG)
+            wait = SHORTEST_PAUSE if monotonic() - begun > STABLE_SECONDS else min(2 * wait, LONGEST_PAUSE)
             self.say(f"{place.name} has ended ({_reason(code)}); it is started again in {wait:g} s.")
             await asyncio.sleep(wait)
 

@@ -16,7 +16,7 @@ from .apis import FakeApi, Json, Question, dumps
 from .replies import Reply
 
 FOR_EVER = math.inf
-_LINGER_ZERO = struct.pack("ii", 1, 0)
+_LINGER_ZERO = struct.pack("ii", 1, 0)  # SO_LINGER of 0 s makes a close send RST instead of FIN
 
 
 class Break(Enum):

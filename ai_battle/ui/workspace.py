@@ -88,7 +88,7 @@ class Workspace:
         old = read_text(path, path.name) if is_there else ""
         if (_digest(old) if is_there else "") != digest:
             known = "has changed since you opened it" if digest else "exists already"
-            raise FileChanged(f"{source} {known}; save again to replace it, or open it anew.")
+            raise FileChanged(f"{source} {known}; save again to replace it, or open it again.")
         written = text.replace("\n", "\r\n") if "\r\n" in old else text
         rights = path.stat().st_mode if is_there else 0o644
         write_private(path.resolve(), [written])
@@ -149,7 +149,7 @@ class Workspace:
             raise ConfigError(f"There is no packaged discussion {source.removeprefix(PACKAGED)!r}.")
         path = self.root / source
         if not source.isprintable() or not source.endswith(YAML) or not self._is_inside(path):
-            raise ConfigError(f"{source!r} is no YAML file of this folder: name one such as robots.yaml.")
+            raise ConfigError(f"{source!r} is not a YAML file of this folder: name one such as robots.yaml.")
         if not path.parent.is_dir():
             raise ConfigError(f"There is no folder {str(path.parent.relative_to(self.root))!r} here.")
         return path

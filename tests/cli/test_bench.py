@@ -176,7 +176,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(folder: Path) -> No
         said = process.communicate()[1]
 
     assert process.returncode == 130, said
-    assert "Interrupted; go on with: ai-battle bench resume out" in said
+    assert "Interrupted; continue with: ai-battle bench resume out" in said
     assert 0 < finished_count(folder / "out") < len(SUMS) * 50
 
 

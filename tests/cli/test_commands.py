@@ -246,7 +246,7 @@ class TestBadInput:
         said = done.stdout + (done.stderr or "")
         assert said.count("Is OPENAI_API_KEY right?") == times
         assert "✗ Ann gave no answer (the run stops)\n" in said
-        assert "To go on when that is mended: ai-battle resume" in said
+        assert "To continue once that is fixed: ai-battle resume" in said
 
     def test_a_misspelt_option_is_a_usage_error(self, ai_battle: Run, scripted_file: Path) -> None:
         outcome = ai_battle("run", scripted_file, "--truns", 3)

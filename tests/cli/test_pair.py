@@ -74,7 +74,7 @@ def test_few_comparisons_are_no_ground_for_anything(tmp_path: Path) -> None:
 def test_a_judge_that_contradicts_itself_is_no_ground_for_anything(tmp_path: Path) -> None:
     keep(tmp_path, "t" * 40)
     keep(tmp_path, "t" * 20, steady=False)
-    assert "in 33% of the comparisons the judge said something else" in report(tmp_path).output
+    assert "in 33% of the comparisons the judge decided otherwise" in report(tmp_path).output
 
 
 def test_a_pair_of_which_nothing_is_known_is_named(tmp_path: Path) -> None:
@@ -117,5 +117,5 @@ def test_what_was_compared_before_the_pair_was_told_anew_is_counted_and_no_part_
         add_to_day(store, PAIR, "2026-01-02", {"requests": 2_000})
     said = report(tmp_path).output
     assert "100 of 5,000 requests were compared, which cost $0.5000." in said
-    assert "Those since the pair was last told anew when to ask for help count: 40." in said
+    assert "Only those since its last calibration count: 40." in said
     assert "(0.00200 to 0.00200), in all 4.00." in said

@@ -153,7 +153,7 @@ async def test_of_a_run_that_failed_what_was_said_before_is_exported(
         assert done.code == 0
         assert "It is six." in done.out
         assert "The run failed (" in done.err
-        assert "what was said before is exported" in done.err
+        assert "earlier turns are exported" in done.err
 
 
 async def test_of_a_run_in_which_nobody_answered_there_is_nothing_to_train_on(
@@ -182,7 +182,7 @@ async def test_a_run_that_is_being_written_can_be_looked_at_and_exported(
         done = ai_battle("export", run_dir, "--format", shape)
         assert done.code == 0
         assert "Is it six?" in done.out
-        assert "The run has not ended; this is what there is of it until now." in done.err
+        assert "The run has not ended; this is what there is of it so far." in done.err
 
 
 @pytest.mark.parametrize(

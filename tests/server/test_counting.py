@@ -12,7 +12,7 @@ import pytest
 
 from ai_battle.core.errors import ConfigError, StoreError
 from ai_battle.server.count_stores import NAME, RedisCounts, SqliteCounts
-from ai_battle.server.shared import FORGET, LAPSE, Amounts, CountStore
+from ai_battle.server.shared import DEAD_SECONDS, MERGE_SECONDS, Amounts, CountStore
 from tests.redis import RedisProcess, redis_server
 
 Open = Callable[[], CountStore]
@@ -38,9 +38,9 @@ async def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIte
     yield lambda: RedisCounts(url)
 
 
-async def tell_to(store: CountStore) -> None:
+async def publish_to(store: CountStore) -> None:
     try:
-        await store.tell("a", {})
+        await store.publish("a", {})
     finally:
         with suppress(StoreError):
             await store.end("a", [])
@@ -56,7 +56,7 @@ async def test_what_all_workers_use_and_hold_stays_within_the_limit(open_store: 
     assert (await first.claim("a", DOLLARS, Amounts(0.2, 0.3, 1), 1.0)).granted
     assert await claim(second, "b", DOLLARS, Amounts(0.0, 0.6, 1)) == pytest.approx([False, 0.2, 0.3])
 
-    await first.tell("a", {DOLLARS: Amounts(0.25, 0.0, 2)})
+    await first.publish("a", {DOLLARS: Amounts(0.25, 0.0, 2)})
     assert await claim(second, "b", DOLLARS, Amounts(0.0, 0.6, 2)) == pytest.approx([True, 0.25, 0.0])
     for store, worker in ((first, "a"), (second, "b")):
         await store.end(worker, [DOLLARS])
@@ -66,7 +66,7 @@ async def test_what_is_told_twice_or_late_counts_once(open_store: Open) -> None:
     store = open_store()
     newer, older = {DOLLARS: Amounts(0.5, 0.0, 7)}, {DOLLARS: Amounts(0.1, 0.4, 6)}
     for amounts in (newer, newer, older):
-        await store.tell("a", amounts)
+        await store.publish("a", amounts)
 
     assert await claim(store, "b", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.5, 0.0])
     await store.end("b", [DOLLARS])
@@ -75,7 +75,7 @@ async def test_what_is_told_twice_or_late_counts_once(open_store: Open) -> None:
 async def test_a_worker_that_ended_leaves_what_it_has_used(open_store: Open) -> None:
     for worker in ("a", "b"):
         store = open_store()
-        await store.tell(worker, {DOLLARS: Amounts(0.25, 0.0, 1), PLACES: Amounts(0, 1, 2)})
+        await store.publish(worker, {DOLLARS: Amounts(0.25, 0.0, 1), PLACES: Amounts(0, 1, 2)})
         await store.end(worker, [DOLLARS, PLACES])
 
     store = open_store()
@@ -112,8 +112,8 @@ async def test_what_a_dead_worker_held_counts_as_spent_and_its_places_are_free(t
     """Its last calls may have cost as much. After a day it is one of those that have ended."""
     now = time.time()
     store = SqliteCounts(tmp_path, lambda: now)
-    await store.tell("dead", {DOLLARS: Amounts(0.2, 0.3, 1), PLACES: Amounts(0, 1, 2)})
-    for wait in (LAPSE + 1, FORGET, 1.0):
+    await store.publish("dead", {DOLLARS: Amounts(0.2, 0.3, 1), PLACES: Amounts(0, 1, 2)})
+    for wait in (DEAD_SECONDS + 1, MERGE_SECONDS, 1.0):
         now += wait
         assert await claim(store, "b", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.5, 0.0])
         assert await claim(store, "b", PLACES, Amounts(0, 1, 2)) == pytest.approx([True, 0.0, 0.0])
@@ -125,8 +125,8 @@ async def test_a_dead_worker_is_known_by_the_clock_of_the_redis(redis: RedisProc
     store = RedisCounts(redis.url)
     async with Redis.from_url(redis.url) as client:
         await client.flushall()
-        for wait in (LAPSE + 1, FORGET + 1):
-            await store.tell("dead", {DOLLARS: Amounts(0.2, 0.3, 1), PLACES: Amounts(0, 1, 2)})
+        for wait in (DEAD_SECONDS + 1, MERGE_SECONDS + 1):
+            await store.publish("dead", {DOLLARS: Amounts(0.2, 0.3, 1), PLACES: Amounts(0, 1, 2)})
             await client.zadd("ai-battle:workers", {"dead": time.time() - wait})
             assert await claim(store, "b", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.5, 0.0])
             assert await claim(store, "b", PLACES, Amounts(0, 1, 2)) == pytest.approx([True, 0.0, 0.0])
@@ -149,7 +149,7 @@ def test_what_was_written_and_can_not_be_read_is_not_taken_for_nothing(tmp_path:
     (tmp_path / "worker-0").mkdir()
     (tmp_path / "worker-0" / "spent.json").write_text("[1")
 
-    with pytest.raises(ConfigError, match="does not say what keys have spent"):
+    with pytest.raises(ConfigError, match="is not a record of what keys have spent"):
         SqliteCounts(tmp_path)
 
 
@@ -166,7 +166,7 @@ async def test_a_redis_that_can_not_be_used_is_named_with_the_way_out(
     tmp_path: Path, options: tuple[str, ...], words: str
 ) -> None:
     with redis_server(tmp_path, *options) as server, pytest.raises(StoreError, match=words) as told:
-        await tell_to(RedisCounts(server.url))
+        await publish_to(RedisCounts(server.url))
     assert str(told.value).startswith(f"redis://127.0.0.1:{server.port}/0 can't be used: ")
 
 
@@ -177,7 +177,7 @@ async def test_a_redis_that_does_not_answer_is_given_up_after_a_second(redis: Re
     begun = time.monotonic()
     try:
         with pytest.raises(StoreError, match=r"Timeout|no answer within 1 s"):
-            await tell_to(RedisCounts(redis.url))
+            await publish_to(RedisCounts(redis.url))
     finally:
         os.kill(redis.process.pid, 18)
     assert time.monotonic() - begun < 5

@@ -204,7 +204,7 @@ async def test_what_is_no_request_is_one_line_without_a_word_of_it(fakes: FakePr
 
     [line] = lines
     assert b" 400 " in answer
-    assert json.loads(line)["reason"] == "What came over a connection is no HTTP request."
+    assert json.loads(line)["reason"] == "A connection sent something that is not an HTTP request."
     assert b"secret-word" not in line
 
 

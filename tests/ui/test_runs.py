@@ -190,7 +190,7 @@ async def test_a_browser_that_leaves_while_a_run_is_judged_finds_the_verdict(
     [
         ({}, "There is no judge"),
         ({"models": "nobody/x"}, "nobody"),
-        ({"models": "ollama/x", "rubric": "../mine.yaml"}, "no YAML file of this folder"),
+        ({"models": "ollama/x", "rubric": "../mine.yaml"}, "not a YAML file of this folder"),
         ({"models": "ollama/x", "rubric": "talk.yaml"}, "talk.yaml:2:1"),
         ({"models": "ollama/x", "max_cost": "much"}, "'much' is not a number above 0"),
         ({"models": "ollama/x", "max_cost": "-1"}, "'-1' is not a number above 0"),

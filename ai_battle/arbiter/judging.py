@@ -105,7 +105,7 @@ class JudgePass:
         with suppress(ProviderError):  # without a second answer, the valid scores of the first still count
             again = _entries(await self._ask((*question, assistant(answer), user(self._complaint(faulty)))))
         mended = {(r.participant, r.criterion): r for r in self._read(again or ())}
-        return [_second(rating, mended[rating.participant, rating.criterion]) for rating in ratings]
+        return [_merge_ratings(rating, mended[rating.participant, rating.criterion]) for rating in ratings]
 
     async def _ask(self, messages: tuple[Message, ...]) -> str:
         entries = len(self._judged) * len(self.rubric.criteria)
@@ -180,7 +180,7 @@ class JudgePass:
         return "\n".join(("These scores do not count. Give them once more, and only them:", *lines))
 
 
-def _second(first: Rating, second: Rating) -> Rating:
+def _merge_ratings(first: Rating, second: Rating) -> Rating:
     """Replaces a faulty rating by the second answer's, and keeps the false quotations of both."""
     if not first.fault:
         return first

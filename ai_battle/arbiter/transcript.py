@@ -77,8 +77,8 @@ class Transcript:
         turns = [replace(turn, text=_excerpt(turn.text, most // LARGEST_SHARE)) for turn in self.turns]
         cut = sum(map(ne, (prompt, *turns), (self.prompt, *self.turns)))
         room = most - estimate_text(prompt)
-        head = turns if _fitting(turns, room) == len(turns) else turns[: _fitting(turns, room // HEAD_SHARE)]
-        tail = turns[max(len(head), len(turns) - _fitting(reversed(turns), room - room // HEAD_SHARE)) :]
+        head = turns if _fit_count(turns, room) == len(turns) else turns[: _fit_count(turns, room // HEAD_SHARE)]
+        tail = turns[max(len(head), len(turns) - _fit_count(reversed(turns), room - room // HEAD_SHARE)) :]
         left = turns[len(head) : len(turns) - len(tail)]
         notes = [f"Texts that were shortened: {cut}."] if cut else []
         notes += [f"Left out: turns {left[0].number} to {left[-1].number}."] if left else []
@@ -148,7 +148,7 @@ def _excerpt(text: str, most: int) -> str:
     return f"{text[:half]}\n[{len(text) - 2 * half:,} characters left out]\n{text[-half:]}"
 
 
-def _fitting(turns: Iterable[SpokenTurn], most: int) -> int:
+def _fit_count(turns: Iterable[SpokenTurn], most: int) -> int:
     """Returns how many of the first turns fit."""
     sizes = accumulate(estimate_text(turn.text) + FENCE for turn in turns)
     return sum(1 for _ in takewhile(lambda size: size <= most, sizes))

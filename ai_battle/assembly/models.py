@@ -112,11 +112,11 @@ def _stated_options(section: Any) -> dict[str, Any]:
     return options
 
 
-def _unknown() -> None:
+def _no_value() -> None:
     """Returns None, for a value that is not known."""
 
 
-async def _believe() -> None:
+async def _assume_reachable() -> None:
     """Does nothing: without an address, reachability can't be checked."""
 
 
@@ -132,11 +132,11 @@ class Model:
     name: ModelName
     client: ModelClient
     options: Mapping[str, Any]
-    find_price: Callable[[], TokenPrice | None] = field(default=_unknown, repr=False)
-    find_window: Callable[[], int | None] = field(default=_unknown, repr=False)
+    find_price: Callable[[], TokenPrice | None] = field(default=_no_value, repr=False)
+    find_window: Callable[[], int | None] = field(default=_no_value, repr=False)
     local: bool = False
     endpoint: str = ""
-    require_listener: Callable[[], Awaitable[None]] = field(default=_believe, repr=False)
+    require_listener: Callable[[], Awaitable[None]] = field(default=_assume_reachable, repr=False)
     helper: "Model | None" = None
     reads: frozenset[str] = FILE_KINDS
     is_seeing: bool = False
@@ -181,7 +181,7 @@ def participant(name: str, spec: Speaking, context: BuildContext) -> Model:
     made = model(model_name, settings, context)
     if spec.veil:
         made = assembly.veiling.behind_veil(made, spec.veil, context)
-    made = _within(spec.capabilities, made, context)
+    made = _with_capabilities(spec.capabilities, made, context)
     if context.local_only and not made.local:
         raise ConfigError(f"{name} is {made.name}, which is not on this machine, and the file says 'local_only: true'.")
     return replace(made, options={**made.options, **spec.parameters.options()})
@@ -191,7 +191,7 @@ def is_gateway(made: Model) -> bool:
     return bool(made.endpoint) and not provider_traits(made.name.provider).local
 
 
-def _within(stated: Capabilities, made: Model, context: BuildContext) -> Model:
+def _with_capabilities(stated: Capabilities, made: Model, context: BuildContext) -> Model:
     """Limits requests to what the model can do, and sends files of discussions in a form that it reads.
 
     A server's requests keep their files unchanged, because its clients have chosen the model themselves.
@@ -214,7 +214,7 @@ def model(name: ModelName, settings: Mapping[str, Any], context: BuildContext) -
     if context.recording:
         return _replay_model(name, context.recording)
     client = _provider_client(name, settings, context)
-    address, require_listener = getattr(client, "endpoint", ""), getattr(client, "require_listener", _believe)
+    address, require_listener = getattr(client, "endpoint", ""), getattr(client, "require_listener", _assume_reachable)
     cost = cache(partial(price, name, context.prices, address))
     local = is_local(name.provider, name.model, address)
     window = cache(partial(context_window, name, context.context_windows, address))

@@ -113,7 +113,7 @@ class Pairs:
                 strategies.check(pair.pair)
             except ConfigError as error:
                 yield strategies.problem_of(pair.pair, pair.path, error)
-        yield from self._twice()
+        yield from self._duplicates()
         yield from self._circles()
 
     def _wrong_primary(self, each: ResolvedPair) -> Iterator[Problem]:
@@ -121,7 +121,7 @@ class Pairs:
         primary = each.pair.primary
         helpers = {pair.pair.primary: {helper.name for _, helper in helpers_of(pair.pair)} for pair in self.all}
         if not any(primary in names for names in helpers.values()):
-            yield each.problem(self._nobody(primary), "primary")
+            yield each.problem(self._unknown_primary(primary), "primary")
         elif any(_reaches(name, {primary}, helpers) for name in helpers[primary]):
             yield each.problem(f"{primary!r} is a helper, and helps itself", "primary")
 
@@ -172,7 +172,7 @@ class Pairs:
             words = "lets two models answer at once, and both would run the tools; give the participant and its helper"
             yield each.problem(f"{words} `tools: []`, or take hedge away", "hedge")
 
-    def _twice(self) -> Iterator[Problem]:
+    def _duplicates(self) -> Iterator[Problem]:
         """Yields a problem for a participant with several pairs; only ladders have an order among them."""
         first: dict[str, ResolvedPair] = {}
         for pair in self.all:
@@ -191,7 +191,7 @@ class Pairs:
         helps: defaultdict[str, set[str]] = defaultdict(set)
         for each in self.all:
             mine = {self._identity(name) for name in each.helped}
-            for steps, helper in _answering(each):
+            for steps, helper in _answering_models(each):
                 other = self._identity(helper.type)
                 if other not in mine and _reaches(other, mine, helps):
                     how = "" if mine & helps[other] else ", through others"
@@ -200,7 +200,7 @@ class Pairs:
                 for one in mine:
                     helps[one].add(other)
 
-    def _nobody(self, primary: str) -> str:
+    def _unknown_primary(self, primary: str) -> str:
         if self._is_person(primary):
             return f"{primary!r} is a person, and only models are helped"
         models = self._models()
@@ -220,7 +220,7 @@ class Pairs:
         return spelling(spec.type if spec else named, self.context.providers)
 
 
-def _answering(each: ResolvedPair) -> Iterator[tuple[KeyPath, HelperSettings]]:
+def _answering_models(each: ResolvedPair) -> Iterator[tuple[KeyPath, HelperSettings]]:
     """Yields the models that answer if the primary is stuck; in a cascade these include all further models."""
     yield from secondaries(each.pair)
     if "models" in each.traits.models and each.traits.models["models"].role == "helper":

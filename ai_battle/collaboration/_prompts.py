@@ -235,11 +235,11 @@ def _message_text(message: Message) -> str:
     The text is cached in the message, because a conversation is shown again in each of its turns.
     """
     if _KEPT_AS not in message.encoded:
-        message.encoded[_KEPT_AS] = excerpt(_written_out(message), ATTEMPT_CHARACTERS).encode(errors="surrogatepass")
+        message.encoded[_KEPT_AS] = excerpt(_render_message(message), ATTEMPT_CHARACTERS).encode(errors="surrogatepass")
     return message.encoded[_KEPT_AS].decode(errors="surrogatepass")
 
 
-def _written_out(message: Message) -> str:
+def _render_message(message: Message) -> str:
     lines = [excerpt(message.text, ATTEMPT_CHARACTERS)] if message.text.strip() else []
     lines += [f"calls {call.name} {arguments_text(call)}" for call in message.tool_calls]
     lines += [

@@ -72,7 +72,7 @@ def helps(name: str, recipe: "Recipe", turns: int, read: int) -> Iterator[Expect
     beside = recipe.traits.own_calls(has_secondary=bool(recipe.help.secondary))
     attempts = own * (1 + len(recipe.help.peers)) if beside else own
     for called in beside:
-        calls, priced = _within(turns, recipe), _estimate_usage(recipe.model, read + attempts, own)
+        calls, priced = _cap_calls(turns, recipe), _estimate_usage(recipe.model, read + attempts, own)
         yield ExpectedHelp(str(recipe.model.name), called.role, called.when, calls, priced)
     for key, model in recipe.helpers.items():
         kind = key.partition(".")[0]
@@ -82,7 +82,7 @@ def helps(name: str, recipe: "Recipe", turns: int, read: int) -> Iterator[Expect
         first_blind = called.role == "peer"  # a peer's first answer is given before it sees the others' answers
         shown = attempts * (called.calls - first_blind) // called.calls
         priced = _estimate_usage(model, read + shown, usual_answer(model, called.max_tokens))
-        calls = _within(_calls(called, recipe, turns), recipe)
+        calls = _cap_calls(_calls(called, recipe, turns), recipe)
         yield ExpectedHelp(str(model.name), called.role, called.when.format(name=name), calls, priced)
     if recipe.traits.samples > 1:
         more = (recipe.help.samples or recipe.traits.samples) - 1
@@ -103,7 +103,7 @@ def _calls(called: CalledModel, recipe: "Recipe", turns: int) -> float | None:
     return None if share is None else share * turns
 
 
-def _within(calls: float | None, recipe: "Recipe") -> float | None:
+def _cap_calls(calls: float | None, recipe: "Recipe") -> float | None:
     """Caps the calls at the limit of the run."""
     most = recipe.help.limits.calls if recipe.help.limits.per == "run" else None
     return calls if calls is None or most is None else min(calls, most)
@@ -187,7 +187,7 @@ async def _equip(setup: RunSetup) -> None:
 
 def _forecasts(setup: RunSetup) -> Iterator[Expected]:
     """Yields each participant's forecast; the cost of judging is added to the last one."""
-    *others, last = _of_participants(setup)
+    *others, last = _participant_forecasts(setup)
     yield from others
     yield replace(last, help=(*last.help, *_judging(setup, (*others, last))))
 
@@ -203,7 +203,7 @@ def _judging(setup: RunSetup, expected: Sequence[Expected]) -> Iterator[Expected
         yield ExpectedHelp(name, "arbiter", "to judge", 2, each)
 
 
-def _of_participants(setup: RunSetup) -> Iterator[Expected]:
+def _participant_forecasts(setup: RunSetup) -> Iterator[Expected]:
     models = setup.assembled.models
     answer = sum(map(usual_answer, models.values())) / len(setup.plan.participants)
     blind = [each.name for each in setup.plan.participants if "images" not in each.reads][:1]

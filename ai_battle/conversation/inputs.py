@@ -187,8 +187,9 @@ def _type_mismatch(file: InputFile, content: FileContent) -> Iterator[str]:
     stated = "text" if file.type == "code" else file.type
     kind = "text" if content.kind in TEXTS else content.kind
     if stated and stated != kind:
-        yield f"{file.path} is {_a(kind)}, not {_a(stated)} as the configuration says; it is sent as {_a(kind)}."
+        actual, wrong = _with_article(kind), _with_article(stated)
+        yield f"{file.path} is {actual}, not {wrong} as the configuration says; it is sent as {actual}."
 
 
-def _a(kind: str) -> str:
+def _with_article(kind: str) -> str:
     return {"image": "an image", "pdf": "a PDF"}.get(kind, f"a {kind}")

@@ -115,7 +115,7 @@ class ClientSetup(SetupSource):
         return [participant.name for participant in self.plan.participants]
 
     def build(self, starts: Mapping[str, int]) -> RunSetup:
-        participants = tuple(map(self._behind_redactor, self.plan.participants))
+        participants = tuple(map(self._with_redactor, self.plan.participants))
         if self.tools:
             clients = {participant.name: participant.client for participant in participants}
             equipped = assembly.tooling.with_live_tools(clients, self.tools, self.approve)
@@ -158,7 +158,7 @@ class ClientSetup(SetupSource):
         helper, _ = self.client(pair.secondary[0].type)
         return replace(participant, client=assembly.pairing.with_help(pair, participant.client, helper))
 
-    def _behind_redactor(self, participant: Participant) -> Participant:
+    def _with_redactor(self, participant: Participant) -> Participant:
         """Redacts the participant's requests, and keeps the class of the original client as its type."""
         type_ = participant.type or type(participant.client).__name__
         return replace(participant, client=RedactedClient(participant.client, self.redactor), type=type_)

@@ -43,7 +43,7 @@ class SpeakerScheduler:
     def round_to_go(self) -> Sequence[Participant]:
         """The participants who have not answered in this round yet."""
         phase = self._state.position.phase
-        return [self._by_name[name] for name in self._staying(phase.speakers[self.taken_in_round :])]
+        return [self._by_name[name] for name in self._without_left(phase.speakers[self.taken_in_round :])]
 
     @property
     def taken_in_round(self) -> int:
@@ -79,11 +79,11 @@ class SpeakerScheduler:
         if plan.speaker_selection == "random":
             return self._by_name[random_name(here, state.last_regular, plan.seed, state.turn + 1)]
         if plan.speaker_selection == "round_robin" or not self._selector:
-            return self._by_name[round_robin(self._staying(order), order, last)]
+            return self._by_name[round_robin(self._without_left(order), order, last)]
         await self._select(self._selector, _others(here, state.last_regular))
         return self._by_name[state.selected]
 
-    def _staying(self, names: Sequence[str]) -> Sequence[str]:
+    def _without_left(self, names: Sequence[str]) -> Sequence[str]:
         """Drops the people who have left.
 
         In phases they keep their turns, which fail at once, so that each phase has its full length.
@@ -154,7 +154,7 @@ def _shorten(text: str) -> str:
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:half]} [...] {text[-half:]}"
 
 
-Fits: TypeAlias = Callable[[str, Sequence[str]], str]
+_Matcher: TypeAlias = Callable[[str, Sequence[str]], str]
 How: TypeAlias = Literal["chosen", "normalised", "near match"]
 
 SIMILAR = 0.78
@@ -233,9 +233,9 @@ def matching_name(answer: str, names: Sequence[str]) -> tuple[str, How] | None:
     reply = re.sub(_THOUGHT, "", answer).strip()
     if literal := next((text for text in _strings(reply) if text in names), ""):
         return literal, "chosen"
-    if exact := _favourite(_mentions(reply, names, _equal)):
+    if exact := _favourite(_mentions(reply, names, _exact_match)):
         return exact, "normalised"
-    if close := _favourite(_mentions(reply, names, _alike)):
+    if close := _favourite(_mentions(reply, names, _close_match)):
         return close, "near match"
     return None
 
@@ -268,8 +268,8 @@ def _favourite(mentions: Iterable[_Mention]) -> str:
     return best.name if best and best.weight > DENIED else ""
 
 
-def _mentions(reply: str, names: Sequence[str], fits: Fits) -> Iterator[_Mention]:
-    for name, start, end in _places(reply, names, fits):
+def _mentions(reply: str, names: Sequence[str], match_word: _Matcher) -> Iterator[_Mention]:
+    for name, start, end in _places(reply, names, match_word):
         before = re.split(_CLAUSE_END, reply[:start])[-1]
         after = re.split(_CLAUSE_END, reply[end:], maxsplit=1)[0]
         sentence = re.split(_SENTENCE_END, reply[:start])[-1] + re.split(_SENTENCE_END, reply[end:], maxsplit=1)[0]
@@ -277,7 +277,7 @@ def _mentions(reply: str, names: Sequence[str], fits: Fits) -> Iterator[_Mention
         yield _Mention(name, start, before, after, not is_asked and not re.search(_WORD, sentence))
 
 
-def _places(reply: str, names: Sequence[str], fits: Fits) -> Iterator[tuple[str, int, int]]:
+def _places(reply: str, names: Sequence[str], match_word: _Matcher) -> Iterator[tuple[str, int, int]]:
     """Yields each name in the text with its start and end, preferring the longest at each place."""
     found = [(match.group(), match.start(), match.end()) for match in re.finditer(_WORD, reply)]
     longest = max(len(re.findall(_WORD, name)) for name in names)
@@ -285,18 +285,18 @@ def _places(reply: str, names: Sequence[str], fits: Fits) -> Iterator[tuple[str,
     while position < len(found):
         for length in range(min(longest, len(found) - position), 0, -1):
             run = found[position : position + length]
-            if name := fits("".join(word for word, _, _ in run).casefold(), names):
+            if name := match_word("".join(word for word, _, _ in run).casefold(), names):
                 yield name, run[0][1], run[-1][2]
                 position += length - 1
                 break
         position += 1
 
 
-def _equal(word: str, names: Sequence[str]) -> str:
+def _exact_match(word: str, names: Sequence[str]) -> str:
     return next((name for name in names if word == _key(name)), "")
 
 
-def _alike(word: str, names: Sequence[str]) -> str:
+def _close_match(word: str, names: Sequence[str]) -> str:
     """Returns the name with this unique part, or the name nearest to this misspelling; empty if ambiguous."""
     if len(word) < SHORTEST:
         return ""

@@ -26,6 +26,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 HEADLESS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1")
 
 
+SCREENS = {"helped-demo": "terminal", "advisor-demo": "advisor"}
+"""Which run each picture of a terminal shows."""
 PIRATE = ("--set", "discussion.models.Ada.persona=A pirate.")
 
 
@@ -35,10 +37,8 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for config, picture in (("helped-demo", "terminal"), ("advisor-demo", "advisor")):
-            screen = terminal_output(["run", str(CONFIGS / f"{config}.yaml"), "--out", str(folder / config)])
-            screen = screen.replace(str(folder), "runs")
-            draw_terminal(screen, f"ai-battle run {config}", FOLDER / f"{picture}.svg")
+        for config, picture in SCREENS.items():
+            draw_terminal(run_on_screen(config, folder), f"ai-battle run {config}", FOLDER / f"{picture}.svg")
         results = folder / "results"
         terminal_output(["bench", "run", str(CONFIGS / "benchmarks" / "recorded-gsm8k.yaml"), "--out", str(results)])
         talk = folder / "quickstart"
@@ -52,6 +52,13 @@ def main() -> None:
         photograph(browser, results / "report.html", FOLDER / "benchmark.png", (1150, 1310))
         photograph(browser, folder / "forks" / "comparison.html", FOLDER / "comparison.png", (1300, 900))
         photograph_page(browser, folder, FOLDER / "page.png")
+
+
+def run_on_screen(config: str, folder: Path) -> Text:
+    """What scrolls by; the line of figures at the bottom, which is gone in the end, is left out."""
+    shown = terminal_output(["run", str(CONFIGS / f"{config}.yaml"), "--out", str(folder / config)])
+    shown = shown.replace(str(folder), "runs").replace("\r\n", "\n")
+    return Text.from_ansi(STATUS_LINE.sub("", shown).strip())
 
 
 def terminal_output(arguments: Sequence[str]) -> str:
@@ -81,11 +88,10 @@ def _pieces(terminal: int) -> "list[bytes]":
         pieces.append(piece)
 
 
-def draw_terminal(shown: str, title: str, path: Path) -> None:
-    """What scrolls by; the line of figures at the bottom, which is gone in the end, is left out."""
+def draw_terminal(shown: Text, title: str, path: Path) -> None:
     with open(os.devnull, "w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=COLUMNS, file=nowhere)
-        console.print(Text.from_ansi(STATUS_LINE.sub("", shown.replace("\r\n", "\n")).strip()))
+        console.print(shown)
         console.save_svg(str(path), title=title, unique_id=path.stem)
 
 

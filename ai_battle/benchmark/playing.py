@@ -14,7 +14,7 @@ from ..assembly.models import BuildContext, Model
 from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings
 from ..core.client import ClientWrapper, ModelClient
-from ..core.errors import AIBattleError, translate_errors
+from ..core.errors import AIBattleError, EmptyAnswer, Refused, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpDeclined, StuckFound
@@ -221,6 +221,9 @@ class Player:
                 return await self._score(key, task, answer, listener)
         except AIBattleError as error:
             seconds = listener.seconds or perf_counter() - begun
+            if isinstance(error, EmptyAnswer | Refused) and not listener.seconds:
+                # Left out, a model that says nothing where it knows nothing would win.
+                return listener.sample(key, seconds, answer=error.partial, score=AnswerScore(None, str(error)))
             return listener.sample(key, seconds, error=str(error) or type(error).__name__)
 
     async def _answer(self, setting: Setting, task: Task, listener: SampleListener) -> ScoredAnswer:

@@ -3,12 +3,23 @@
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from typing import Literal
 
-from .numbers import decimal_commas, numbers, plain, plain_digits, plain_numbers, without_latex
+from .numbers import (
+    Amount,
+    amounts,
+    decimal_commas,
+    numbers,
+    plain,
+    plain_digits,
+    plain_numbers,
+    spelled_number,
+    without_latex,
+    without_powers_of_ten,
+)
 
 _LISTED = re.compile(r"^[ \t>*-]{0,8}[(\[]?([A-P])[)\].:][ \t*]{1,8}(\S.*)$", re.MULTILINE)
 _PICK = r"(?:\*\*|__|\$|`|\")*[(\[{]?(?:option|choice|answer)? ?(?:\\(?:text|mathrm|boxed)\{)?\(?([A-Pa-p])(?![\w'])"
@@ -22,7 +33,7 @@ _SPACE = re.compile(r"[\W_]+")
 _SENTENCES = re.compile(r"(?<=[^\d\s])[.!?;](?=\s|$)|\n|\u3002")
 # "I'd go with B", "B) Roma", "A and C"; not the variable of a formula, the article "A" or the pronoun "I".
 _BARE_LETTER = re.compile(
-    r"(?<![\w'=+*/^(-])(?:([B-HJ-P])|([AI])(?=[).:,]|\s*$| (?:and|und|et|y|e) [B-P]\b))(?![\w'=+*/^-])"
+    r"(?<![\w'=+*/^(-])(?:([B-HJ-P])|([AI])(?=[).:,]|\s*$| (?:and|or|und|oder|et|ou|y|o|e) [B-P]\b))(?![\w'=+*/^-])"
 )
 # A lettered list offers options if a question, a word of choosing or an unfinished sentence leads up to it and nothing
 # else is asked after it: outlines, offers and steps have letters as well.
@@ -96,23 +107,21 @@ def mentioned_option(text: str, among: Mapping[str, str]) -> str:
 def named_option(text: str, among: Mapping[str, str]) -> str:
     """Returns the option that a short answer names by a bare letter or in words, or "".
 
-    The option at the beginning wins, then the only one in the latest sentence that has just one, then the last one.
+    The option at the beginning wins, then the only one in the latest sentence that has just one.
     """
     texts = {letter: f" {words} " for letter, option in among.items() if (words := _plain_words(option))}
     whole = f" {_plain_words(text)} "
     opening = (letter for letter, option in texts.items() if whole.startswith(option))
     sentences = [_options_in(sentence, texts) for sentence in reversed(_SENTENCES.split(text))]
     alone = (next(iter(each)) for each in sentences if len(each) == 1)
-    last = (max(each, key=each.__getitem__) for each in sentences if each)
-    return next(chain(opening, alone, last), "")
+    return next(chain(opening, alone), "")
 
 
-def _options_in(sentence: str, texts: Mapping[str, str]) -> Mapping[str, int]:
-    """Returns the place of each option that a sentence names, in words or by a bare letter."""
+def _options_in(sentence: str, texts: Mapping[str, str]) -> set[str]:
+    """Returns the letter of each option that a sentence names, in words or by a bare letter."""
     words = f" {_plain_words(sentence)} "
-    places = {letter: words.rfind(option) for letter, option in texts.items() if option in words}
-    bare = {found[1] or found[2]: found.start() for found in _BARE_LETTER.finditer(sentence)}
-    return places | {letter: place for letter, place in bare.items() if letter in texts}
+    bare = {found[1] or found[2] for found in _BARE_LETTER.finditer(sentence)}
+    return {letter for letter, option in texts.items() if option in words or letter in bare}
 
 
 def _may_be(letter: str, stated: str, among: Mapping[str, str]) -> bool:
@@ -227,6 +236,9 @@ _ASKS = re.compile(r"\b(?:what|how)\b[^.?\n]{0,300}\?", re.IGNORECASE)
 _QUANTITY = re.compile(
     r"\d+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|half|twice|third)\b", re.IGNORECASE
 )
+_ENDS_OF_SENTENCES = re.compile(r"[.!?](?=\s|$)|\n|\u3002")
+_BRACKETS = re.compile(r"(?<!\\)[(\[][^()\[\]]{0,400}[)\]]")
+_DIGIT = re.compile(r"\d")
 _LEADING = re.compile(r"[-$]{0,2}\d")
 _NONWORD = re.compile(r"[^\w%$.+-]+|[.](?!\d)|(?<!\d)-|_")
 _QUOTED = re.compile(r"'((?:[^'\\\n]|\\.){0,2000})'|\"((?:[^\"\\\n]|\\.){0,2000})\"")
@@ -240,12 +252,14 @@ class FinalAnswer:
     """A final answer as written in `text`. Answers of one kind are equal if their `key` is.
 
     `stated` is true if the text names it as its answer; otherwise it is the last number or option in the text.
+    `amount` is what a number is worth, and None for a formula.
     """
 
     kind: Kind
     text: str
     key: str
     stated: bool = True
+    amount: Amount | None = field(default=None, compare=False)
 
 
 def final_answer(text: str, prompt: str = "", kind: Kind | None = None) -> FinalAnswer | None:
@@ -254,14 +268,26 @@ def final_answer(text: str, prompt: str = "", kind: Kind | None = None) -> Final
     stated = stated_answer(text)
     match wanted := kind or kind_of(prompt):
         case "number":
-            commas = decimal_commas(text, prompt)[0]
-            return _number(_plain(text, commas), None if stated is None else _plain(stated, commas))
+            return next(number_answers(text, prompt), None)
         case "option":
             return _option(text, stated or "", options(prompt))
         case "code":
             return _text_answer(wanted, text, stated, value_key)
         case _:
             return _text_answer(wanted, text, stated, words_key)
+
+
+def number_answers(text: str, prompt: str = "") -> Iterator[FinalAnswer]:
+    """Yields the number that is the answer, once for each way in which its points and commas may be meant."""
+    text = text[-LONGEST:].strip()
+    stated = stated_answer(text)
+    for commas in decimal_commas(text, prompt):
+        if stated is not None:
+            found = _stated_number(_plain(stated, commas))
+        else:
+            found = _last_number(_plain(text, commas), _plain(prompt[-LONGEST:], commas))
+        if found:
+            yield found
 
 
 def same(a: FinalAnswer | None, b: FinalAnswer | None) -> bool:
@@ -315,18 +341,42 @@ def _inside(quoted: re.Match[str]) -> str:
 
 
 def _plain(text: str, commas: bool) -> str:
-    return plain_numbers(plain_digits(without_latex(text)), decimal_comma=commas)
+    return without_powers_of_ten(plain_numbers(plain_digits(without_latex(text)), decimal_comma=commas))
 
 
-def _number(text: str, stated: str | None) -> FinalAnswer | None:
-    if stated is None:
-        last = list(numbers(text))[-1:]
-        return FinalAnswer("number", plain(last[0]), plain(last[0]), stated=False) if last else None
+def _stated_number(stated: str) -> FinalAnswer | None:
     result = stated.rpartition("=")[2] or stated
-    value = next(numbers(result), None)
-    if value is None or (_EXPRESSION.search(result) and len(_WORD.findall(result)) < PROSE):
+    amount = next(amounts(result), None)
+    if amount is None or (_EXPRESSION.search(result) and len(_WORD.findall(result)) < PROSE):
+        amount = _spelled_amount(stated)
+    if amount is None:
         return FinalAnswer("number", stated, key) if (key := _expression(result)) else None
-    return FinalAnswer("number", stated, plain(value))
+    return FinalAnswer("number", stated, plain(amount.value), amount=amount)
+
+
+def _last_number(text: str, prompt: str) -> FinalAnswer | None:
+    amount = _last_amount(text, prompt) or _spelled_amount(text)
+    key = plain(amount.value) if amount else ""
+    return FinalAnswer("number", key, key, stated=False, amount=amount) if amount else None
+
+
+def _last_amount(text: str, prompt: str) -> Amount | None:
+    """Returns the last number of the last sentence that has any, but rather one that is not the prompt's.
+
+    So "$64 for all 16 glasses" says 64 where 16 was asked about. What stands in brackets is an aside.
+    """
+    for sentence in reversed(_ENDS_OF_SENTENCES.split(text)):
+        outside = _BRACKETS.sub(" ", sentence)
+        for part in (outside.rpartition("=")[2], outside, sentence):
+            if found := list(amounts(part)):
+                given = set(numbers(prompt))
+                return next((each for each in reversed(found) if each.value not in given), found[-1])
+    return None
+
+
+def _spelled_amount(text: str) -> Amount | None:
+    value = None if _DIGIT.search(text) else spelled_number(text)
+    return None if value is None else Amount(value)
 
 
 def _expression(text: str) -> str:

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from unicodedata import normalize
 
 LATIN = "_A-Za-z\u00c0-\u024f\u0370-\u03ff"
 """Letters that make a digit part of a name ("B2"). Chinese characters don't: they may touch a number."""
@@ -30,6 +32,7 @@ _ZEROS = (
     0x0660, 0x06F0, 0x07C0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0B66, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0E50, 0x0ED0,
     0x0F20, 0x1040, 0x17E0, 0x1810, 0xFF10,
 )  # fmt: skip
+_VULGAR_FRACTIONS = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 _WIDE_COMMA = re.compile(r"(?<=\d)\uff0c(?=\d{3})")
 
 
@@ -116,7 +119,9 @@ def _multiply(match: re.Match[str]) -> str:
 
 @cache
 def _digits() -> dict[int, str]:
-    return {**{zero + value: str(value) for zero in _ZEROS for value in range(10)}, **_MARKS}
+    digits = {zero + value: str(value) for zero in _ZEROS for value in range(10)}
+    fractions = {ord(each): f" {normalize('NFKC', each)}".replace("\u2044", "/") for each in _VULGAR_FRACTIONS}
+    return {**digits, **fractions, **_MARKS}
 
 
 _GROUPED = r"(?:\d{1,3}(?:,\d{3}){1,9}(?!\d)|\d{1,30}(?!\d))"
@@ -130,6 +135,67 @@ _LATEX_FILL = re.compile(r"\\[!,;: ]|\\(?=[$%#_&])|\\(?:left|right|displaystyle)
 _LATEX_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox|operatorname)\s?\{([^{}]{0,200})\}")
 _SIGNED = re.compile(r"[^\s]\s?[-+*/]|\\[a-z]")
 _THOUSAND = 1000
+_THOUSANDS = "thousand Tausend mille mil milhares tys bin тыс"
+_MILLIONS = "M million millions Mio Million Millionen millones milhões milioni miljoen mln milyon млн"
+_BILLIONS = "bn billion billions Mrd Milliarde Milliarden milliard milliards miliardi miljard mld milyar млрд"
+_SCALES = {
+    10**3: _THOUSANDS, 10**5: "lakh", 10**6: _MILLIONS, 10**7: "crore", 10**9: _BILLIONS, 10**12: "trillion"
+}  # fmt: skip
+_SCALE_OF = {word: Fraction(worth) for worth, words in _SCALES.items() for word in words.split()}
+_PERCENT = Fraction(1, 100)
+_COUNTED_IN = re.compile(
+    r" ?(?:%|per ?cent|Prozent|procent|pour cent|por ciento|por cento"
+    rf"|({'|'.join(sorted(_SCALE_OF, key=len, reverse=True))}))(?!\w)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """`value` is the number as it stands there, `unit` what a percent sign or a word such as "million" makes of 1."""
+
+    value: Fraction
+    unit: Fraction = Fraction(1)
+
+    def equals(self, other: "Amount", tolerance: Fraction = Fraction(0)) -> bool:
+        """Says whether two amounts are the same; where one alone has a unit, it may have been left out of the other."""
+        pairs = [(self.value * self.unit, other.value * other.unit)]
+        if 1 in (self.unit, other.unit):
+            pairs.append((self.value, other.value))
+        return any(plain(a) == plain(b) or abs(a - b) <= tolerance * abs(b) for a, b in pairs)
+
+
+def amounts(text: str) -> Iterator[Amount]:
+    """Yields the numbers of `text` with what they are counted in."""
+    text = without_latex(text)
+    for match in _NUMBER.finditer(text):
+        if (value := _value(match)) is not None:
+            counted = _COUNTED_IN.match(text, match.end())
+            yield Amount(value, _SCALE_OF.get(counted[1], _PERCENT) if counted else Fraction(1))
+
+
+_SMALL = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_SPELLED = {word: place for place, word in enumerate(_SMALL)} | {word: 10 * tens for tens, word in enumerate(_TENS, 2)}
+_MULTIPLIERS = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9}
+_WORD_OF_NUMBER = "|".join(sorted((*_SPELLED, *_MULTIPLIERS), key=len, reverse=True))
+_IN_WORDS = re.compile(rf"\b(?:{_WORD_OF_NUMBER})(?:(?:-| and | )(?:{_WORD_OF_NUMBER}))*\b", re.IGNORECASE)
+
+
+def spelled_number(text: str) -> Fraction | None:
+    """Returns the number that `text` names last in English words; a "one" among other words may be a pronoun."""
+    found = _IN_WORDS.findall(text)
+    if not found or (found[-1].casefold() == "one" and text.strip(" .!*_").casefold() != "one"):
+        return None
+    whole = below = 0
+    for word in re.split(r"-| and | ", found[-1].casefold()):
+        if (times := _MULTIPLIERS.get(word, 0)) > _THOUSAND // 10:
+            whole, below = whole + (below or 1) * times, 0
+        else:
+            below = (below or 1) * times if times else below + _SPELLED[word]
+    return Fraction(whole + below)
 
 
 def numbers(text: str) -> Iterator[Fraction]:
@@ -137,6 +203,22 @@ def numbers(text: str) -> Iterator[Fraction]:
     for match in _NUMBER.finditer(without_latex(text)):
         if (value := _value(match)) is not None:
             yield value
+
+
+def without_powers_of_ten(text: str) -> str:
+    """The text with 3 \u00d7 10^8 as 3e8."""
+    return _POWER_OF_TEN.sub(_exponent, text) if "10" in text else text
+
+
+_POWER_OF_TEN = re.compile(
+    r"(?:(?<=\d) ?(?:[\u00d7*\u00b7x]|\\times|\\cdot) ?|(?<![\w.,]))10"
+    r"(?:\^\{?([-+\u2212]?\d{1,3})\}?|([\u207b\u2070\u00b9\u00b2\u00b3\u2074-\u2079]{1,4}))(?![\w.])"
+)
+
+
+def _exponent(match: re.Match[str]) -> str:
+    digits = (match[1] or normalize("NFKC", match[2])).replace("\u2212", "-")
+    return f"{'' if match.group()[0] != '1' else '1'}e{digits}"
 
 
 def without_latex(text: str) -> str:
@@ -243,11 +325,7 @@ _DIMENSIONS = {
     "length": "mm cm dm m km in inch inches ft foot feet yd yard yards mi mile miles meter meters metre metres Meter",
     "mass": "mg g kg t lb lbs oz gram grams kilo kilos pound pounds ounce ounces ton tons",
     "volume": "ml cl dl l L liter liters litre litres Liter cup cups tbsp tsp gallon gallons quart quarts pint pints",
-    "scale": (
-        "thousand million billion trillion millions billions Mio Mrd Millionen Milliarden Tausend millones millions"
-        " milliard milliards mille mil milhões milhares milioni miliardi miljoen miljard mln mld tys bin milyon milyar"
-        " тыс млн млрд lakh crore"
-    ),
+    "scale": " ".join(word for word in _SCALE_OF if word not in {"M", "bn"}),
     "money": "cent cents ct dollar dollars euro euros Cent Euro centimes centavos",
 }
 _DIMENSION_OF = {unit: dimension for dimension, units in _DIMENSIONS.items() for unit in units.split()}

@@ -13,7 +13,7 @@ from ai_battle.benchmark.run import BenchmarkProgress, RunOptions, begin, play, 
 from ai_battle.benchmark.sample import SampleKey
 from ai_battle.benchmark.store import Store
 from ai_battle.cli.bench import discuss
-from ai_battle.testing import FakeProviders, fault, reply
+from ai_battle.testing import FakeProviders, Reply, fault, reply
 
 from .suites import ALWAYS_4, KNOWS, SUMS, play_suite, rows, suite
 
@@ -290,3 +290,17 @@ def test_a_calibration_is_found_beside_the_suite(tmp_path: Path) -> None:
 
     assert len(samples) == len(SUMS)
     assert not any(sample.helped for sample in samples.values())
+
+
+@pytest.mark.parametrize("nothing", [reply(""), reply("", stop="content_filter"), reply("", thinking="A hard one.")])
+def test_to_say_nothing_or_to_refuse_is_a_wrong_answer_and_no_failed_call(tmp_path: Path, nothing: Reply) -> None:
+    with FakeProviders.in_thread() as fakes:
+        fakes.openai.always(lambda body: reply("It is 2.") if "1 + 1" in str(body["messages"]) else nothing)
+        providers = {"openai": {"base_url": f"{fakes.openai.url}/v1", "api_key": "${OPENAI_API_KEY}"}}
+        _, found = play_suite(
+            tmp_path, suite(tmp_path, {"name": "mute", "model": "openai/gpt-4o"}, providers=providers)
+        )
+
+    assert found[SampleKey("mute", "s1", 0)].score.value == 1.0
+    others = [sample for key, sample in found.items() if key.task != "s1"]
+    assert [(sample.has_failed, sample.scored_by("wrong").score.value) for sample in others] == [(False, 0.0)] * 3

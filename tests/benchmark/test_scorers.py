@@ -49,6 +49,61 @@ async def test_numeric(reference: str, answer: str, right: float | None) -> None
     assert await value(numeric.create(), Task("t", "How many?", reference), answer) == right
 
 
+@pytest.mark.parametrize(
+    ("prompt", "reference", "right", "wrong"),
+    [
+        (
+            "How many chairs: 6 rows of 7?",
+            "42",
+            [
+                "There are 42 chairs in 6 rows.",
+                "42 (6 rows of 7)",
+                "6 rows of 7 are 42.",
+                "Forty-two.",
+                "The answer is **forty-two**.",
+                "So \\(42\\) for 6 rows.",
+            ],
+            ["There are 6 rows of 7 chairs.", "42? No, 43 in 6 rows.", "I can't help with that one.", "Forty-three"],
+        ),
+        (
+            "Was kosten 50 Meter zu je 25 Euro?",
+            "1250",
+            [
+                "1.250 €",
+                "1250 Euro (50 m · 25 €/m)",
+                "1.250,- Euro",
+                "1 250,00 EUR",
+                "1,25 * 10^3 Euro",
+                "1,25 Tausend Euro",
+            ],
+            ["1,25 €", "12.500 €", "1,250.50 €"],
+        ),
+        (
+            "What share of 12 eggs are 9?",
+            "0.75",
+            ["75%", "75 percent", "3/4", "¾", "9 of 12 are 75 %"],
+            ["75", "0.57"],
+        ),
+        ("How many live there?", "1500000", ["1.5 million", "1.5M", "15 lakh", "1½ million", "1.5e6"], ["1.5 billion"]),
+        ("How many million live there?", "1.5", ["1.5 million", "About 1.5"], ["15 million"]),
+        ("What is the rate?", "7.5%", ["7.5 %", "7.5", "0.075"], ["0.075 %", "75 %"]),
+        (
+            "What is the speed of light in m/s?",
+            "3e8",
+            ["3 \u00d7 10⁸ m/s", "$3 \\times 10^{8}$", "300,000,000"],
+            ["3 \u00d7 10^6"],
+        ),
+    ],
+)
+async def test_numeric_reads_a_number_in_any_ordinary_notation(
+    prompt: str, reference: str, right: Sequence[str], wrong: Sequence[str]
+) -> None:
+    scorer, task = numeric.create(), Task("t", prompt, reference)
+
+    assert [answer for answer in right if await value(scorer, task, answer) != 1] == []
+    assert [answer for answer in wrong if await value(scorer, task, answer) == 1] == []
+
+
 async def test_numeric_with_a_tolerance() -> None:
     task = Task("t", "How many?", "200")
 
@@ -67,6 +122,8 @@ async def test_numeric_with_a_tolerance() -> None:
         (CHOICE, "Blood", "Answer: B", 1),
         (CHOICE, "B", "It must be C, because ... so the answer is (C).", 0),
         (CHOICE, "B", "None of them, I think.", None),
+        (CHOICE, "B", "A or B", None),
+        (CHOICE, "B", "Both blood and milk.", None),
     ],
 )
 async def test_exact(prompt: str, reference: str, answer: str, right: float | None) -> None:
@@ -122,8 +179,20 @@ def sandbox() -> Sandbox:
         (f"```python\n{RIGHT}\nimport os\nos._exit(0)\n```", 0, "ended before its tests did"),
         ("```python\ndef add(a, b):\n    while True: pass\n```", 0, "used too much time"),
         ("I would not know how.", None, "no program in the answer"),
+        (f'```python\n{RIGHT}\n\nif __name__ == "__main__":\n    print(add(*map(int, input().split())))\n```', 1, ""),
+        (f"```python\nfrom __future__ import annotations\n{RIGHT}\n```\nIt says:\n```\n>>> add(1, 2)\n3\n```", 1, ""),
     ],
-    ids=["right", "without a block", "wrong", "no Python", "leaves early", "never ends", "prose"],
+    ids=[
+        "right",
+        "without a block",
+        "wrong",
+        "no Python",
+        "leaves early",
+        "never ends",
+        "prose",
+        "a script too",
+        "with output",
+    ],
 )
 async def test_python_tests(sandbox: Sandbox, answer: str, right: float | None, why: str) -> None:
     scorer = python_tests.create(sandbox, timeout=2 if "while True" in answer else 30)

@@ -254,20 +254,32 @@ def test_recorded_answers_are_the_reference_where_their_graders_say_so(name: str
 
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="AI_BATTLE_CORPORA names no folder with cascade")
 @pytest.mark.parametrize(
-    ("name", "kind", "least"),
+    ("name", "kind", "least", "most"),
     [
-        ("gsm8k.mixtral-8x7b.gpt-4-1106", "number", 0.97),
-        ("gsm8k.gemma2-2b.gpt-4o", "number", 0.99),
-        ("crux.qwen2.5-7b.qwen2.5-72b", "code", 0.98),
-        ("mmlu-pro.llama3.1-8b.llama3.1-70b", "option", 0.99),
+        # Its labels take the last number of "$64 for all 16 glasses", and tell $16.00 from 16.
+        ("gsm8k.mixtral-8x7b.gpt-4-1106", "number", 0.995, 0.05),
+        ("gsm8k.gemma2-2b.gpt-4o", "number", 1.0, 0.01),
+        ("crux.qwen2.5-7b.qwen2.5-72b", "code", 0.98, 0.01),
+        ("mmlu-pro.llama3.1-8b.llama3.1-70b", "option", 0.985, 0.001),
     ],
 )
-def test_final_answers_are_found_in_whole_recorded_texts(name: str, kind: Kind, least: float) -> None:
-    right = answers = 0
-    for row in recorded_rows(f"{name}.jsonl.gz"):
-        reference = final_answer(json.dumps({"answer": row["reference"]}), kind=kind)
-        for side in ("small", "large"):
-            if isinstance(text := row[f"{side}_response"], str):
-                right += same(final_answer(text, row["prompt"], kind), reference) == row[f"{side}_correct"]
-                answers += 1
-    assert right / answers >= least
+def test_final_answers_are_found_in_whole_recorded_texts(name: str, kind: Kind, least: float, most: float) -> None:
+    """Of the answers that are labelled right nearly all are read so, and of all answers few that are labelled wrong."""
+    answers = [
+        (row, row[f"{side}_correct"], text)
+        for row in recorded_rows(f"{name}.jsonl.gz")
+        for side in ("small", "large")
+        if isinstance(text := row[f"{side}_response"], str)
+    ]
+    read = [
+        (
+            labelled,
+            same(
+                final_answer(text, row["prompt"], kind),
+                final_answer(json.dumps({"answer": row["reference"]}), kind=kind),
+            ),
+        )
+        for row, labelled, text in answers
+    ]
+    assert read.count((True, True)) / sum(labelled for labelled, _ in read) >= least
+    assert read.count((False, True)) / len(read) <= most

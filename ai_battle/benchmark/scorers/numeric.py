@@ -3,8 +3,7 @@
 from fractions import Fraction
 
 from ...core.errors import ConfigError
-from ...signals.final_answers import FinalAnswer, final_answer, same
-from ...signals.numbers import numbers
+from ...signals.final_answers import FinalAnswer, number_answers, same
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
@@ -14,32 +13,28 @@ class Numeric:
     """Compares numbers. `tolerance` is relative: 0.01 is one percent."""
 
     def __init__(self, tolerance: float) -> None:
-        self._tolerance = tolerance
+        self._tolerance = Fraction(tolerance)
 
     def lacks(self, task: Task) -> str:
         if not task.reference.strip():
             return "a reference"
-        return "" if _right(task) else f"a number as its reference, which is {task.reference[:40]!r}"
+        return (
+            ""
+            if any(number_answers(task.reference))
+            else f"a number as its reference, which is {task.reference[:40]!r}"
+        )
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
-        found, right = final_answer(answer.text, kind="number"), _right(task)
-        if found is None or right is None:
+        found, right = list(number_answers(answer.text, task.prompt)), list(number_answers(task.reference))
+        if not found or not right:
             return AnswerScore(None, "no number in the answer")
-        return AnswerScore(float(same(found, right) or self._near(found, right)), f"finds {found.text[:80]}")
+        is_right = any(self._equals(each, wanted) for each in found for wanted in right)
+        return AnswerScore(float(is_right), f"finds {found[0].text[:80]}")
 
-    def _near(self, found: FinalAnswer, right: FinalAnswer) -> bool:
-        value, wanted = _value(found), _value(right)
-        if not self._tolerance or value is None or wanted is None:
-            return False
-        return abs(value - wanted) <= Fraction(self._tolerance) * abs(wanted)
-
-
-def _right(task: Task) -> FinalAnswer | None:
-    return final_answer(task.reference, kind="number")
-
-
-def _value(answer: FinalAnswer) -> Fraction | None:
-    return next(numbers(answer.text), None)
+    def _equals(self, found: FinalAnswer, right: FinalAnswer) -> bool:
+        if found.amount is None or right.amount is None:
+            return same(found, right)
+        return found.amount.equals(right.amount, self._tolerance)
 
 
 def create(tolerance: float = 0.0) -> Numeric:

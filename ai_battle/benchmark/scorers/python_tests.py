@@ -17,6 +17,15 @@ from . import ScoredAnswer
 
 LONGEST = 600.0
 AT_ONCE = max(1, os.cpu_count() or 1)
+PROGRAM = """\
+import sys, types
+answer = sys.modules["answer"] = types.ModuleType("answer")
+exec(compile({code!r}, "answer.py", "exec"), answer.__dict__)
+answer.__name__ = "__main__"
+exec(compile({tests!r}, "tests.py", "exec"), answer.__dict__)
+print({token!r})
+"""
+"""An answer is imported, as it were: what it does as a script, such as to read input, is not asked for."""
 _LAST = 200
 LONGEST_ANSWER = 100_000
 _BLOCK = re.compile(
@@ -51,7 +60,7 @@ class PythonTests:
         A program passes only if it prints a secret token at its end, as it may exit before its tests.
         """
         token = secrets.token_hex(16)
-        program = Program("python", f"{code}\n\n{tests}\n\nprint({token!r})\n", self._timeout)
+        program = Program("python", PROGRAM.format(code=code, tests=tests, token=token), self._timeout)
         with tempfile.TemporaryDirectory(prefix="ai-battle-", ignore_cleanup_errors=True) as workspace:
             outcome = await self._sandbox.run(program, Path(workspace))
         if outcome.exit_code == 0 and token in outcome.stdout[-_LAST:]:
@@ -69,10 +78,13 @@ def _why(killed_because: str, stderr: str) -> str:
 def code_of(text: str, name: str = "") -> str:
     """Returns the Python program in an answer: the last block that defines `name`, or else all blocks.
 
-    Without blocks it is the whole text if that is a program, or "".
+    A block without a language counts if no block says Python, as it may be output. Without blocks it is the whole text
+    if that is a program, or "".
     """
     text = text[-LONGEST_ANSWER:]
-    blocks = [code for _, language, code in _BLOCK.findall(text) if language.lower() in ("", "python", "py", "python3")]
+    found = [(language.lower(), code) for _, language, code in _BLOCK.findall(text)]
+    named = [code for language, code in found if language in ("python", "py", "python3")]
+    blocks = named or [code for language, code in found if not language]
     if not blocks:
         return text if text.strip() and _is_program(text) else ""
     defining = [

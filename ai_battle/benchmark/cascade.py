@@ -77,13 +77,12 @@ def _points(doubts: Numbers, small: Numbers, large: Numbers) -> tuple[tuple[floa
 
 @dataclass(frozen=True, slots=True)
 class HelpEffect:
-    """Sums up what help came to in the samples of a setting.
+    """The effect of help in the samples of a setting.
 
     `asked` and `declined` count questions, `help_usd` is the mean price of a sample's helpers. `before` and `after` are
-    the mean scores of the first answers and of the last ones, of samples that got help after a first answer.
-    `rescued` are first answers of the small model that were wrong, or that nobody could read, and ended right; `spoilt`
-    the other way round. These four are None where first answers were not scored. `drafts_wasted` counts samples with
-    tokens that no answer was made of.
+    the mean scores of first and final answers, over samples that got help after a first answer. `rescued` counts first
+    answers that were wrong or unreadable and ended right, `spoilt` the reverse. These four are None if first answers
+    were not scored. `drafts_wasted` counts samples with tokens that led to no answer.
     """
 
     asked: int

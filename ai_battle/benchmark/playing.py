@@ -101,7 +101,7 @@ class SampleListener:
             self._reason = self._reason or event.reason
 
     def note_small(self, response: ModelResponse) -> None:
-        """Notes the first answer of the helped model. A question to its advisor is none."""
+        """Notes the first answer of the helped model. A question to its advisor does not count."""
         if self.small is None and response.tool_calls and not _calls(response, self.own_tools):
             self._asked_first = True
         elif self.small is None:

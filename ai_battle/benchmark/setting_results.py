@@ -56,7 +56,7 @@ class SettingResult:
 
     @property
     def helpers(self) -> tuple[str, ...]:
-        """The types of all models that may answer or advise besides it."""
+        """The types of all models that may answer or advise in addition."""
         named = [self.described.get(key) for key in ("secondary", "models", "peers", "judge")]
         return tuple(str(name) for each in named if each for name in (each if isinstance(each, list) else [each]))
 

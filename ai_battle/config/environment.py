@@ -112,7 +112,7 @@ _MOST_TEXT = 20_000_000
 
 
 class UnsetVariable(Exception):
-    """Raised for a variable that is not set and has no default, or a reference that is none."""
+    """Raised for a variable that is not set and has no default, or for an invalid reference."""
 
 
 class Expansion:

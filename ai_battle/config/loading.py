@@ -180,7 +180,7 @@ def _mcp_server(path: KeyPath, server: McpServer) -> Iterator[Problem]:
 
 
 def _notes(file: DiscussionFile) -> Iterator[str]:
-    """Yields notes on keys that are accepted but have no effect, so that nobody waits for it."""
+    """Yields notes on keys that are accepted but have no effect, so that their author does not wait for one."""
     discussion = file.discussion
     yield from _notes_on_tools(discussion)
     yield from _notes_on_pairs(discussion)

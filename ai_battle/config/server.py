@@ -115,7 +115,7 @@ class ServerLimits(Section):
 
 
 class WhenAway(Section):
-    """What happens while what all workers count together can't be reached: refused (closed), or not counted (open)."""
+    """What happens to requests while the shared counts can't be reached: refused (closed), or not counted (open)."""
 
     budgets: Literal["closed", "open"] = Field(default="closed", description="Requests of keys with a budget.")
     requests: Literal["closed", "open"] = Field(

@@ -1,1 +1,1 @@
-"""Whether an answer needs help: signals, their weights per family of tasks, calibration, and the detector."""
+"""Decides whether an answer needs help: signals, weights per family of tasks, calibration, and the detector."""

@@ -29,7 +29,7 @@ POINTS = 20
 NEVER = 1e9
 """A cut that no gain reaches."""
 ALIKE: tuple[Family] = ("chat",)
-"""The family of answers whose families are not told apart."""
+"""The family of all answers if families are ignored."""
 OWN_CUT = 5
 """A family gets its own cut if it has this many times the labels that a promise needs. Fewer would save little."""
 
@@ -39,10 +39,11 @@ Kind = Literal["help_rate", "quality", "max_cost", "pgr", "promise"]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What to reach: a share of helped answers, a mean quality, dollars per answer, a share of the helper's advantage,
+    """The target of a calibration.
 
-    or the largest share of answers that may be lost, with a `confidence`. Dollars need the price of one answer of each
-    model. `models` are the small and the large model that answered.
+    By `kind`, `value` is a share of helped answers, a mean quality, dollars per answer, a share of the helper's
+    advantage, or the largest share of answers that may be lost, with a `confidence`. Dollars need the price of one
+    answer of each model. `models` are the small and the large model that answered.
     """
 
     kind: Kind

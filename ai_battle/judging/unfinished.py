@@ -36,6 +36,7 @@ _PLEASE = re.compile(r"\b(?:please|bitte|veuillez|merci de|s'il (?:te|vous)|por 
 _NOUGHT = re.compile(r"\b0 ?(?:of|von|sur|de|/)\b|: ?0(?![\w.,])|(?<![\w.,:])0 [^\W\d]|\"[45]\d\d [^\W\d]")
 _DIGITS = re.compile(r"\d+")
 _NAME_PART = re.compile(r"[^a-z]+")
+# By name, for tools that don't say whether they write: a reading verb wins, as in "get_order" or "list_updates".
 _READS = frozenset(("find", "get", "list", "search", "read", "show", "count", "check", "look", "fetch", "query"))
 _ACTS: frozenset[str] = frozenset().union(
     ("add", "append", "apply", "archive", "assign", "bash", "book", "build", "buy", "cancel", "change", "clean"),

@@ -98,9 +98,11 @@ def _is_number(option: str) -> bool:
     return len(option) < _SHORT and _DIGIT.search(option) is not None
 
 
+# Numbers that a solution may bring in without being given them: percent, days, hours, degrees, feet in a mile.
 CONSTANTS = {0.0, 1.0, 2.0, 3.0, 4.0, 7.0, 10.0, 12.0, 24.0, 30.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 0.5, 5280.0}
 FEW, SHORT = 3, 40
 NEAR, ROUNDING, SHOWN, CENT = 0.005, 1e-9, 0.9999, 0.01
+# All pairs of known numbers are combined, so their number is bounded.
 MOST = 16
 _COMPARES = (" than ", "as many", "as much", "twice", " times")
 _MARKS = ("####", "\\boxed", 'answer":', 'answer" :')
@@ -145,7 +147,7 @@ def arguments(case: Case) -> float | None:
 
 
 def number_misread(case: Case) -> float | None:
-    """Returns 1 if a short question's number is unused while the answer computes with one that nobody gave.
+    """Returns 1 if a short question's number is unused while the answer computes with an unknown one.
 
     With few given numbers, even constants (24 hours a day) don't excuse leaving one out.
     """

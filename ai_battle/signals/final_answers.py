@@ -88,7 +88,7 @@ def _asks_to_pick(count: int, before: str, behind: str) -> bool:
 
 
 def picked_option(stated: str, among: Mapping[str, str]) -> str:
-    """Returns the letter for a stated answer, found by its letter or its text; "" if there is none."""
+    """Returns the letter for a stated answer, found by its letter or its text, or ""."""
     if (letter := _ALONE.match(stated)) and _may_be(letter[1], stated, among):
         return letter[1].upper()
     words = _plain_words(stated)

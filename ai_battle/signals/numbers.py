@@ -1,4 +1,4 @@
-"""Reads numbers in any locale as exact fractions or floats, and the units beside them."""
+"""Reads numbers in any locale as exact fractions or floats, and their units."""
 
 import re
 from collections.abc import Iterable, Iterator

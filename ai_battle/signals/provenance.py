@@ -355,7 +355,7 @@ def _cells(rows: Iterable[Any]) -> Iterator[_TableCell]:
 
 
 def _rows_of_lines(written: Sequence[str]) -> Iterable[Any]:
-    if len(written) < 2:  # as nearly all
+    if len(written) < 2:  # like nearly all results
         return ()
     lines = [_PARTS.split(line.strip(" |")) for line in written]
     return map(dict, map(enumerate, lines)) if len(set(map(len, lines))) == 1 else ()

@@ -202,6 +202,7 @@ def _entries(answer: str) -> Sequence[Mapping[str, Any]] | None:
 
 def _number(value: object) -> float | None:
     try:
+        # A JSON true is no score, though float(True) is 1.
         return None if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None

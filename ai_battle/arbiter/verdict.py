@@ -216,6 +216,7 @@ def keep(run_dir: Path, verdict: Verdict) -> None:
     path = run_dir / FILE
     line = {"v": VERSION, "time": datetime.now(UTC).isoformat(timespec="milliseconds"), **verdict.to_json()}
     try:
+        # Rewrite the file instead of appending, because `write_private` replaces it atomically.
         before = path.read_text(encoding="utf-8") if path.exists() else ""
         write_private(path, [before, record_bytes(line).decode(), "\n"])
     except OSError as error:

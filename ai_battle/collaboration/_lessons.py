@@ -40,6 +40,7 @@ UNUSED = "Lessons can't be used"
 SHOWN = 1_500
 """How many characters of a request, and of an answer, an example shows."""
 
+# A context variable carries the examples to the model, because the strategy in between knows nothing of lessons.
 _examples: ContextVar[str] = ContextVar("examples", default="")
 
 

@@ -154,6 +154,7 @@ class BoostTurn:
             await self._turn.report_failure("no time is left for another attempt")
             return None
         loop, self._stream = self._loop, AnswerStream(self._emit, "boost")
+        # If a tool must be called, a SUMMARY can't be the answer, so it must not be streamed as one.
         planner = loop.boost if self._must_call else StreamedPlanner(loop.boost, self._stream)
         request = plan_request(loop.template, self._request, self._tools, self._failed, loop.helping.sees)
         why = self._failed[-1].why if self._failed else "Each request is planned first."

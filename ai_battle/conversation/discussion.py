@@ -64,7 +64,7 @@ class DiscussionRun:
         try:
             with charge_to(self._budget):
                 status, reason = await self._run_turns()
-            if status != "failed":
+            if status != "failed":  # outside of `charge_to`: judging has a budget of its own
                 await self._judge_once()
         except RunFailed as error:
             status, reason = "failed", str(error)

@@ -24,7 +24,7 @@ SECONDS_UNSYNCED = 1.0
 MOST_FAULTS = 20
 """How many missing or repeated lines are reported when a journal is reopened."""
 _SYNCED = (TurnFinished, TurnFailed, Summarised, ToolCalled, RunStarted, RunFinished)
-_sync_data = getattr(os, "fdatasync", os.fsync)
+_sync_data = getattr(os, "fdatasync", os.fsync)  # macOS and Windows lack fdatasync
 _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="journal-sync")
 
 
@@ -56,7 +56,7 @@ class Journal:
             undo.callback(os.close, self._fd)
             if not fresh:
                 self._repair()
-            undo.pop_all()
+            undo.pop_all()  # nothing failed: keep the lock and the open file
 
     @classmethod
     def create(cls, run_dir: Path, durability: Durability = "every_second", config: str = "") -> "Journal":
@@ -130,7 +130,7 @@ class Journal:
     def _write(self, line: bytes) -> None:
         try:
             written = os.write(self._fd, line)
-            while written < len(line):
+            while written < len(line):  # the system may take a part of the line only
                 written += os.write(self._fd, line[written:])
         except OSError as error:
             self._break(error)

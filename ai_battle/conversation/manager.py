@@ -192,7 +192,7 @@ class ConversationManager:
             async with Journal.reopen(run_dir, source.durability) as journal:
                 progress = reading.progress(run_dir)
                 if progress.is_over and progress.ended:
-                    outcome.keep(run_dir, progress.outcome)
+                    outcome.keep(run_dir, progress.outcome)  # the earlier process may have died before it wrote this
                     return _result(progress.ended, run_dir, progress.help, progress.judged)
                 settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
                 async with source.open(progress.positions) as setup:

@@ -108,7 +108,7 @@ async def request_answer(participant: Participant, request: ModelRequest, listen
     """Returns a usable answer. Refusals, empty answers and the client's exceptions become a `ProviderError`."""
     with translate_errors(f"The client of {participant.name} failed", ProviderError):
         response = await request_charged(participant.client, request, listener, listener.budget)
-        if not isinstance(response, ModelResponse):
+        if not isinstance(response, ModelResponse):  # the client may be a plug-in's
             raise TypeError(f"it answered with a {type(response).__name__} instead of a ModelResponse")
     if response.stop == "refusal":
         raise Refused(f"{participant.name} declined to answer: {response.text[:200]}", partial=response.text)

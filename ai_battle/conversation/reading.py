@@ -177,7 +177,7 @@ def _whole_lines(file: IO[bytes], path: Path, end: int = 0) -> Iterator[JournalL
         start, end = end, end + len(data)
         record = _parse_line(data)
         if record is None:
-            malformed = number
+            malformed = number  # a torn line is normal at the end of a journal; only a line after it makes it an error
             continue
         _check(record, f"{path}:{number}")
         yield JournalLine(number, start, end, record)

@@ -177,7 +177,7 @@ def _scenes(run_dir: Path) -> Iterator[tuple[Event, ...]]:
         match event:
             case TurnStarted():
                 scene = [event]
-            case RunResumed():
+            case RunResumed():  # it takes an open turn again, and voids the end before it
                 scene, endings = [], []
             case RunFinished() | TurnFailed(policy="stop"):
                 endings.append((*scene, event))

@@ -89,7 +89,7 @@ def _make_directory(name: str, runs: Path) -> Path:
     stem = taken = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{slug}"
     while True:
         try:
-            os.mkdir(runs / taken, FOLDER)
+            os.mkdir(runs / taken, FOLDER)  # atomic, so that two processes never share a name
         except FileNotFoundError:
             runs.mkdir(parents=True, exist_ok=True)
         except FileExistsError:

@@ -67,7 +67,7 @@ def _ends(journal: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     with journal.open("rb") as file:
         first = file.readline()
         file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
-        lines = file.read().split(b"\n")[:-1]
+        lines = file.read().split(b"\n")[:-1]  # text after the last newline is a line that is being written
     return _record(first), _record(lines[-1] if lines else b"")
 
 

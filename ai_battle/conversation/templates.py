@@ -75,7 +75,7 @@ def _own_template(path: Path) -> Template:
     """Reads a user's template. It is not cached, because its user may change it between runs."""
     try:
         with path.open("rb") as file:
-            text = file.read(LARGEST + 1)
+            text = file.read(LARGEST + 1)  # one byte more than allowed shows that the file is too large
         template = Template(text.decode("utf-8-sig").strip())
     except OSError as error:
         raise ConfigError(f"the template {path} can't be read: {error.strerror}") from error

@@ -154,7 +154,10 @@ async def test_a_program_that_takes_too_much_or_differs_each_time_proves_nothing
     assert await Verification().outcome(AskedProgram("", expression)) is None
 
 
-@pytest.mark.parametrize("code", ["raise SystemExit", "import os; os._exit(0)", "while True: pass", "import nowhere"])
+WAITING = "import queue; queue.Queue().get()"
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit", "import os; os._exit(0)", WAITING, "import nowhere"])
 async def test_a_program_that_ends_before_its_examples_has_met_none(code: str) -> None:
     answer = f"```python\ndef top(items, n):\n    pass\n\n{code}\n```"
     assert await Verification()(SORTS, answer, ignore) is None

@@ -158,8 +158,10 @@ class MarkdownStream:
         return "".join(self._pieces(is_over=False))
 
     def flush(self) -> str:
-        """Returns what was held back, and ends all styles."""
-        return "".join((*self._pieces(is_over=True), self._switch("")))
+        """Returns what was held back, and ends all styles: what comes next is another text."""
+        shown = "".join((*self._pieces(is_over=True), self._end_line()))
+        self._in_fence = False
+        return shown
 
     def _pieces(self, *, is_over: bool) -> Iterator[str]:
         while self._held:
@@ -198,7 +200,7 @@ class MarkdownStream:
         if not found or not (is_over or self._held[found.end() : found.end() + 1] or found[0] == "\n"):
             return None
         self._held = self._held[found.end() :]
-        return self._end_line() if found[0] == "\n" else self._toggle(found[0])
+        return f"{self._end_line()}\n" if found[0] == "\n" else self._toggle(found[0])
 
     def _toggle(self, mark: str) -> str:
         """Switches a style on or off, or returns the mark as text if it means nothing here."""
@@ -218,7 +220,7 @@ class MarkdownStream:
         self._at_line_start, self._before = True, " "
         self._is_bold = self._is_code = False
         self._line_style = ""
-        return f"{self._switch('')}\n"
+        return self._switch("")
 
     @property
     def _style(self) -> str:

@@ -113,7 +113,9 @@ async def request_answer(participant: Participant, request: ModelRequest, listen
     if response.stop == "refusal":
         raise Refused(f"{participant.name} declined to answer: {response.text[:200]}", partial=response.text)
     if not response.text.strip():
-        raise BadReply(f"{participant.name} gave an empty answer (stop: {response.stop}).")
+        called = ", ".join(call.name for call in response.tool_calls)
+        what = f"only called {called}, which it was not offered" if called else "gave an empty answer"
+        raise BadReply(f"{participant.name} {what} (stop: {response.stop}).")
     if calls := response.message.tool_calls:
         names = ", ".join(call.name for call in calls)
         await listener(Warned(f"{participant.name} called {names} without having tools; only the text is kept."))

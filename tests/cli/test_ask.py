@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.testing import FakeProviders
+from ai_battle.testing import FakeProviders, call
 from tests.pixels import png
 from tests.scenarios.terminal import run, terminal
 
@@ -167,3 +167,12 @@ def test_a_missing_key_is_told_once_and_without_the_path_of_a_file_that_nobody_w
     assert ended.code == 2
     assert ended.err.startswith("error: openai needs a key: set the environment variable OPENAI_API_KEY")
     assert ended.err.count("\n") == 1
+
+
+def test_a_call_of_a_tool_that_was_not_offered_is_told_as_that(fakes: FakeProviders) -> None:
+    fakes.ollama.always(call("look_up", word="roll"))
+
+    ended = ask("What is a roll?", "-m", "ollama/llama3.2")
+
+    assert ended.code == 1
+    assert "only called look_up, which it was not offered" in ended.err

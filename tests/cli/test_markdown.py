@@ -60,6 +60,19 @@ async def test_however_it_is_cut_into_pieces_it_looks_the_same_and_keeps_its_wor
     assert re.findall(r"\w", SGR.sub("", whole)) == re.findall(r"\w", text)
 
 
+async def test_what_an_answer_leaves_open_does_not_reach_into_the_next() -> None:
+    out = io.StringIO()
+    live = LiveView(out, ViewOptions(turns=1, colour=True))
+    await live(RunStarted("talk", "", {"Ann": "m"}))
+    for number, text in enumerate(("```\nnever **closed", "# Rain\n**falls**"), 1):
+        await live(TurnStarted(number, 1, "Ann"))
+        await live(TextDelta(text))
+        await live(TurnFinished(number, 1, "Ann", assistant(text, "Ann"), NOTHING_USED, "m", 0.1))
+    live.close()
+
+    assert f"{HEADING}Rain{PLAIN}\n{BOLD}falls{PLAIN}" in STATUS_LINE.sub("", out.getvalue())
+
+
 async def test_without_colours_it_stays_as_it_is_written() -> None:
     assert await shown_text("# Rain\n**falls**", colour=False) == "# Rain\n**falls**"
 

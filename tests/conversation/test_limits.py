@@ -36,9 +36,9 @@ async def run(limits: SpendingLimits, out: Path, **settings: object) -> tuple[Ru
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        (SpendingLimits(cost_usd=1.0), "cost_usd: 0.8 of 1, and the next call may take 0.1"),
-        (SpendingLimits(tokens=1000), "tokens: 800 of 1000, and the next call may take 100"),
-        (SpendingLimits(tokens=1000, cost_usd=100), "tokens: 800 of 1000, and the next call may take 100"),
+        (SpendingLimits(cost_usd=1.0), "cost_usd: 0.8 of 1, and a turn took up to 0.1"),
+        (SpendingLimits(tokens=1000), "tokens: 800 of 1000, and a turn took up to 100"),
+        (SpendingLimits(tokens=1000, cost_usd=100), "tokens: 800 of 1000, and a turn took up to 100"),
     ],
 )
 async def test_while_there_is_room_for_two_turns_one_wrap_up_turn_is_asked_for_and_the_run_ends(
@@ -69,7 +69,7 @@ async def test_a_run_that_was_killed_right_behind_the_turn_that_reached_a_limit_
 
     assert (result.status, result.stop_reason, result.turns) == (
         "limit",
-        "tokens: 800 of 1000, and the next call may take 100",
+        "tokens: 800 of 1000, and a turn took up to 100",
         9,
     )
     assert [event.kind for event in log.events if isinstance(event, TurnFinished)] == ["wrap_up"]
@@ -148,7 +148,7 @@ async def test_a_run_whose_turns_are_done_is_done_however_near_its_limit(tmp_pat
 
     assert (result.status, result.stop_reason, result.turns) == (
         "limit",
-        "tokens: 800 of 1000, and the next call may take 100",
+        "tokens: 800 of 1000, and a turn took up to 100",
         9,
     )
     manager = ConversationManager(people, goal="Talk.", turns=5, limits={"tokens": 1300}, out=tmp_path / "other")

@@ -22,7 +22,7 @@ from ..core.telemetry import span
 from ._breaker import Circuit, CircuitBreaker, NotCalled, upstream_at
 from ._capabilities import LearnedRefusals
 from ._endpoints import provider_traits
-from ._metered import FOR_NOTHING, CallTerms, Meter, ReplyListener
+from ._metered import DEFAULT_TERMS, CallTerms, Meter, ReplyListener
 
 if TYPE_CHECKING:
     from ..config.discussion import Timeouts
@@ -203,7 +203,7 @@ class ProviderCaller(ClientWrapper):
     """
 
     def __init__(
-        self, client: ModelClient, name: str, terms: CallTerms = FOR_NOTHING, retry: RetryPolicy | None = PATIENT
+        self, client: ModelClient, name: str, terms: CallTerms = DEFAULT_TERMS, retry: RetryPolicy | None = PATIENT
     ) -> None:
         provider, _, model = name.partition("/")
         self.endpoint: str = getattr(client, "endpoint", "")

@@ -119,13 +119,13 @@ class RedactedClient(ClientWrapper):
         clean = self.redactor.request(request, self._clean_messages)
         if not self.redactor:
             return await self.client.complete(clean, emit)
-        pieces = _Pieces(self.redactor, emit)
+        stream = _RedactedStream(self.redactor, emit)
         try:
-            response = await self.client.complete(clean, ignore if emit is ignore else pieces)
+            response = await self.client.complete(clean, ignore if emit is ignore else stream)
         except AIBattleError as error:
             self.redactor.clean(error)
             raise
-        await pieces.end()
+        await stream.end()
         (message,), steps = map(self.redactor.messages, ((response.message,), response.steps))
         if message is response.message and steps is response.steps:
             return response
@@ -135,7 +135,7 @@ class RedactedClient(ClientWrapper):
         return messages if self._is_clear.value(messages) else self.redactor.for_models.messages(messages)
 
 
-class _Pieces:
+class _RedactedStream:
     """Forwards redacted events. It holds back the end of a text that may begin a secret until more text comes."""
 
     def __init__(self, redactor: Redactor, emit: Emit) -> None:

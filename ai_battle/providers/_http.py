@@ -16,13 +16,13 @@ from ..wire import streams
 from ..wire.bodies import loads
 from ..wire.streams import BOM, StreamReader
 from ._calls import Clocks, Deadlines, sentences
-from ._listing import A_LOOK, ListedModel, ModelList, ask_server
+from ._listing import LOOKUP, ListedModel, ModelList, ask_server
 from ._settings import Access, public_url
 from ._transport import HttpReply, Transport
 
 LINES = ("ndjson", "jsonl", "stream+json")  # content types of streams that begin with a bracket, like a whole answer
 _AFTER_THE_ANSWER = 2.0  # seconds
-_A_GLANCE = Deadlines(connect=2.0, total=3.0)
+_QUICK_LOOKUP = Deadlines(connect=2.0, total=3.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class HttpClient(ModelClient):
         """Raises `Unreachable` if nothing listens at the URL, without sending a request."""
         await self.transport.require_listener()
 
-    async def list_models(self, deadlines: Deadlines = A_LOOK) -> tuple[ListedModel, ...]:
+    async def list_models(self, deadlines: Deadlines = LOOKUP) -> tuple[ListedModel, ...]:
         """Returns the models that the server lists. Raises `ProviderError`."""
         return self.api.listing.rows(await self._ask(self.api.listing.path, deadlines))
 
@@ -110,7 +110,7 @@ class HttpClient(ModelClient):
                 return {}
             raise
 
-    async def _ask(self, path: str, deadlines: Deadlines = A_LOOK) -> Mapping[str, Any]:
+    async def _ask(self, path: str, deadlines: Deadlines = LOOKUP) -> Mapping[str, Any]:
         with self._advising():
             return await ask_server(self.transport, self.api.wire.decode_error, path, deadlines=deadlines)
 
@@ -236,9 +236,9 @@ class HttpClient(ModelClient):
         self._redactor.clean(error)
 
     async def _names(self) -> Sequence[str]:
-        """Returns the names of the server's models, none if it doesn't list them within `_A_GLANCE`."""
+        """Returns the names of the server's models, none if it doesn't list them within `_QUICK_LOOKUP`."""
         with suppress(ProviderError):
-            return [model.name for model in await self.list_models(_A_GLANCE)]
+            return [model.name for model in await self.list_models(_QUICK_LOOKUP)]
         return ()
 
 

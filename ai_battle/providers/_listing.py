@@ -14,7 +14,7 @@ from ._endpoints import PACKAGE, create_provider, provider_module, provider_trai
 from ._names import ModelName
 from ._transport import Transport
 
-A_LOOK = Deadlines(connect=5.0, total=15.0)
+LOOKUP = Deadlines(connect=5.0, total=15.0)
 Row: TypeAlias = Mapping[str, Any]
 
 
@@ -78,7 +78,7 @@ async def ask_server(
     decode_error: Callable[[int, bytes, Mapping[str, str]], ProviderError],
     path: str,
     body: bytes = b"",
-    deadlines: Deadlines = A_LOOK,
+    deadlines: Deadlines = LOOKUP,
 ) -> Row:
     """Returns the JSON object that a server answers to a free request. Raises `ProviderError`."""
     where = str(transport.access)

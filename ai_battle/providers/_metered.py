@@ -55,7 +55,7 @@ class CallTerms:
     find_price: Callable[[str], TokenPrice | None] = lambda model: None
 
 
-FOR_NOTHING = CallTerms()
+DEFAULT_TERMS = CallTerms()
 
 
 class Meter:

@@ -231,10 +231,10 @@ class _HttpExchange(AbstractAsyncContextManager[HttpReply]):
 
     def __init__(self, transport: AiohttpTransport, request: tuple[str, URL, bytes, Headers]) -> None:
         self._transport = transport
-        self._asked = request
+        self._request = request
 
     async def __aenter__(self) -> HttpReply:
-        access, (method, url, body, headers) = self._transport.access, self._asked
+        access, (method, url, body, headers) = self._transport.access, self._request
         for _ in range(MOST_REDIRECTS + 1):
             try:
                 self._response = response = await self._transport.request(method, url, body, headers)

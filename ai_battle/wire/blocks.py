@@ -14,7 +14,7 @@ from .messages import new_id
 
 WAITING = -1
 
-Words: TypeAlias = Literal["text", "thinking"]
+TextKind: TypeAlias = Literal["text", "thinking"]
 
 
 class Failure(NamedTuple):
@@ -136,7 +136,7 @@ class BlockWriter(ABC):
         block = AnswerBlock("whole", part=part)
         return self.add_block(block) + (self._close() if self._open is block else b"")
 
-    def say(self, kind: Words, text: str) -> bytes:
+    def say(self, kind: TextKind, text: str) -> bytes:
         block = self._waiting[-1] if self._waiting else self._open
         if block is None or block.kind != kind or block.signature:
             return self.add_block(AnswerBlock(kind), text)
@@ -214,8 +214,8 @@ class _Rest:
         calls = [block for block in writer.blocks if block.kind == "call"]
         self._by_id = {block.id: block for block in calls}
         self._without_ids = deque(block for block in calls if not block.has_own_id)
-        self._streamed: dict[Words, str] = {"text": self._words_of("text"), "thinking": self._words_of("thinking")}
-        self._at: dict[Words, int] = {"text": 0, "thinking": 0}
+        self._streamed: dict[TextKind, str] = {"text": self._words_of("text"), "thinking": self._words_of("thinking")}
+        self._at: dict[TextKind, int] = {"text": 0, "thinking": 0}
         self._wholes = sum(block.kind == "whole" for block in writer.blocks)
         self._signatures = {block.signature for block in writer.blocks}
 
@@ -232,7 +232,7 @@ class _Rest:
                 case ToolCall():
                     yield self._call(part)
 
-    def _words_of(self, kind: Words) -> str:
+    def _words_of(self, kind: TextKind) -> str:
         return "".join(block.text for block in self._writer.blocks if block.kind == kind)
 
     def _whole(self, part: Part) -> bytes:
@@ -241,7 +241,7 @@ class _Rest:
             return b""
         return self._writer.add_whole(part)
 
-    def _words(self, kind: Words, part: Text | Thinking) -> bytes:
+    def _words(self, kind: TextKind, part: Text | Thinking) -> bytes:
         """Writes the text that was not streamed. Streamed thoughts may be another answer's, such as a helper's."""
         # Streamed text is always the answer's own, in order; thoughts of other answers may come between its thoughts.
         streamed, at = self._streamed[kind], self._at[kind]

@@ -54,7 +54,7 @@ STOPS: Mapping[str | None, Stop] = {
     "TOO_MANY_TOOL_CALLS": "pause",
 }
 # The model's output was unusable; a retry may succeed.
-SLIPS = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
+UNUSABLE = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
 
 MARKS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion"})  # one at least is in each answer
 READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
@@ -62,7 +62,7 @@ READ_IN_CANDIDATE = frozenset({"content", "finishReason", "index"})
 
 PART_FIELDS = ("text", "functionCall", "inlineData", "fileData")
 # Gemini 3 rejects a turn of calls without a signature; Google documents this value for calls of another model.
-UNSIGNED = {"thoughtSignature": "skip_thought_signature_validator"}
+PLACEHOLDER_SIGNATURE = {"thoughtSignature": "skip_thought_signature_validator"}
 ROLES: Mapping[Role, bytes] = {"system": b"user", "user": b"user", "tool": b"user", "assistant": b"model"}
 TURNS = {role: b'{"role":"%b","parts":[' % theirs for role, theirs in ROLES.items()}
 
@@ -154,7 +154,7 @@ def _encode_parts(parts: Iterable[Part], *, modern: bool) -> list[Body]:
     bodies = [body for part in parts for body in _encode_part(part, modern)]
     calls = [body for body in bodies if "functionCall" in body]
     if modern and calls and not any("thoughtSignature" in call for call in calls):
-        calls[0] |= UNSIGNED
+        calls[0] |= PLACEHOLDER_SIGNATURE
     return bodies
 
 
@@ -207,7 +207,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         ended = _sentence("The model ended without an answer", candidate, "finishReason", "finishMessage")
     if "blockReason" in blocked:
         raise Refused(_sentence("The prompt was blocked", blocked, "blockReason", "blockReasonMessage"))
-    if candidate.get("finishReason") in SLIPS:
+    if candidate.get("finishReason") in UNUSABLE:
         raise BadReply(ended, again="once", partial=response.text)
     return require_content(response, ended)
 

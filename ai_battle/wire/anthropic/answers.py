@@ -177,7 +177,7 @@ LATE_FIELDS = ("container", "stop_details")  # a stream sends these fields next 
 
 
 @dataclass(slots=True)
-class _Growing:
+class _GrowingBlock:
     """A block as it started, with the fragments of its text, thinking or JSON input."""
 
     block: Block
@@ -208,9 +208,9 @@ class MessagesReader(StreamReader):
     def __init__(self) -> None:
         super().__init__()
         self._message: dict[str, Any] = {}
-        self._blocks: list[_Growing] = []
-        self._open: dict[int, _Growing] = {}
-        self._growing = _Growing({})
+        self._blocks: list[_GrowingBlock] = []
+        self._open: dict[int, _GrowingBlock] = {}
+        self._growing = _GrowingBlock({})
 
     def finish(self) -> ModelResponse:
         if not self.is_done:
@@ -240,7 +240,7 @@ class MessagesReader(StreamReader):
 
     def _start(self, index: int, block: Block, events: list[Event]) -> None:
         """Starts a block, reading content too, since some servers send whole blocks in this event."""
-        self._open[index] = self._growing = _Growing(block)
+        self._open[index] = self._growing = _GrowingBlock(block)
         self._blocks.append(self._growing)
         match required_field(block, "type", str):
             case "text":
@@ -252,14 +252,14 @@ class MessagesReader(StreamReader):
                 arguments = dumps(block["input"]).decode() if block.get("input") else ""
                 events.append(ToolCallDelta(number, block["id"], required_field(block, "name", str), arguments))
 
-    def _stop(self, growing: _Growing, events: list[Event]) -> None:
+    def _stop(self, growing: _GrowingBlock, events: list[Event]) -> None:
         """Forwards a block that only this API has once it is whole, so that it keeps its place among the others."""
         if growing.block["type"] not in ("text", "thinking", "tool_use"):
             events.append(ThinkingDelta("", extra={WIRE: {"block": growing.whole()}}))
         elif growing.uncited:
             events.append(_citations_event(growing.uncited))
 
-    def _grow(self, growing: _Growing, delta: Mapping[str, Any], events: list[Event]) -> str:
+    def _grow(self, growing: _GrowingBlock, delta: Mapping[str, Any], events: list[Event]) -> str:
         self._growing = growing
         match delta["type"]:
             case "text_delta":
@@ -278,7 +278,7 @@ class MessagesReader(StreamReader):
                 self._cite(growing, delta["citation"], events)
         return ""
 
-    def _cite(self, growing: _Growing, citation: Any, events: list[Event]) -> None:
+    def _cite(self, growing: _GrowingBlock, citation: Any, events: list[Event]) -> None:
         growing.block["citations"] = [*(growing.block.get("citations") or ()), citation]
         if any(growing.fragments):
             events.append(_citations_event([citation]))

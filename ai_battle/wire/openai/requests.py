@@ -29,7 +29,7 @@ from ..errors import readable_request
 from ..messages import join_separated
 from .messages import CUSTOM, MESSAGES, USUAL, WIRE, Quirks, encode_messages, own, unknown_fields
 
-NOT_HERE = frozenset(("num_ctx", "keep_alive"))
+UNSUPPORTED = frozenset(("num_ctx", "keep_alive"))
 SAMPLING: Mapping[str, Shape] = {
     **dict.fromkeys(("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty"), number),
     "seed": number,
@@ -98,7 +98,7 @@ def pass_request(body: RawBody, model: str, quirks: Quirks = USUAL) -> bytes:
 
 
 def _pass_head(fields: Mapping[str, Any], model: str, quirks: Quirks) -> bytes:
-    is_refused = fields.keys() & NOT_HERE or ("max_tokens" in fields and quirks.max_tokens != "max_tokens")
+    is_refused = fields.keys() & UNSUPPORTED or ("max_tokens" in fields and quirks.max_tokens != "max_tokens")
     if is_refused or not quirks.names or not quirks.usage:
         return b""
     # A stream reports its usage, which we must book, only on request.
@@ -170,7 +170,7 @@ def _is_function(tool: ToolSpec) -> bool:
 
 def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
     """Encodes options. Passes on those that this API does not define, since many servers accept more."""
-    encoded = {name: value for name, value in options.items() if name not in NOT_HERE and value not in NOTHING}
+    encoded = {name: value for name, value in options.items() if name not in UNSUPPORTED and value not in NOTHING}
     if "max_tokens" in encoded:
         encoded[quirks.max_tokens] = encoded.pop("max_tokens")
     if "reasoning" in encoded:

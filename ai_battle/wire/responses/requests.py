@@ -29,7 +29,7 @@ from ..checks import (
 from ..errors import readable_request
 from .items import ITEM, WIRE, decode_input, flat_name
 
-REFUSED = {
+UNSUPPORTED = {
     "conversation": "this server stores no conversations: send the last answer's id as previous_response_id",
     "background": "this server has no background mode: leave it out",
     "prompt": "this server stores no prompts: send the text as instructions",
@@ -104,7 +104,7 @@ def _split_system(messages: list[Message]) -> tuple[list[str], tuple[Message, ..
 
 
 def _refuse(body: Mapping[str, Any]) -> None:
-    for name, why in REFUSED.items():
+    for name, why in UNSUPPORTED.items():
         if body.get(name) not in (*NOTHING, False):
             raise ConfigError(f"{name} is not supported: {why}.")
 

@@ -70,7 +70,7 @@ async def test_a_web_page_instead_of_a_list_is_recognised() -> None:
 
 async def test_a_real_engine_tells_its_window(tmp_path: Path) -> None:
     engine = pytest.importorskip("tests.engine")
-    with engine.served(engine.write_model(tmp_path / "tiny.gguf")) as address:
+    with engine.serve_model(engine.write_model(tmp_path / "tiny.gguf")) as address:
         [model] = await list_models("llamacpp", base_url=f"{address}/v1")
     assert model.says == {"context_window": engine.CONTEXT // 2, "images": False, "documents": False}
 

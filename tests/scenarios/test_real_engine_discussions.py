@@ -22,7 +22,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(model: Path) -> Iterator[str]:
-    with engine.served(model) as url:
+    with engine.serve_model(model) as url:
         yield url
 
 

@@ -292,7 +292,7 @@ async def test_a_locked_database_is_told(shop: Path, call_tool: Call) -> None:
         ({"max_rows": 0}, "max_rows 1 to"),
         ({"database": "mysql://x/y"}, "can't keep mysql read-only; give it a user that may only read"),
         ({"database": "nonsense://x"}, "can't keep nonsense read-only"),
-        ({"database": "://x"}, "is no URL"),
+        ({"database": "://x"}, "is not a URL"),
     ],
 )
 def test_wrong_settings_are_told(given: dict[str, Any], said: str) -> None:

@@ -20,7 +20,7 @@ from ..core.ledger import Quote, Reservation, book
 from ..core.tokens import CHARACTERS_PER_TOKEN, TokenEstimator, estimate_message, estimate_request, estimate_text
 from ._prices import TokenPrice
 
-_ENOUGH_TOKENS = 200
+_ENOUGH_TOKENS = 200  # reported tokens from which on the rate is used
 FEWEST_CHARACTERS, MOST_CHARACTERS = 1.0, 8.0
 """Bounds on the characters per token; a rate beyond them means that tokens were used for something else than text."""
 INPUT_MARGIN = 1.25

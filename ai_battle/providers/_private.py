@@ -20,7 +20,7 @@ from ..core.redaction import KEYS
 from ._private_numbers import ASCII, END, NAME, near_numbers
 
 KINDS = ("PERSON", "EMAIL", "PHONE", "IBAN", "CARD", "KEY", "ADDRESS", "TERM")
-KNOWN_TEXTS = 2_000
+KNOWN_TEXTS = 2_000  # texts whose private spans are cached, as each request repeats the conversation
 LONGEST_PIECE = 1_000
 """Characters on which a user's pattern is run at once: as many as in its trial, so that it takes no longer."""
 FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")

@@ -103,7 +103,7 @@ def _digest(value: Any) -> str:
 
 
 VERSION = 1
-_SHOWN = 60
+_SHOWN = 60  # characters of a message in an error
 _log = logging.getLogger(__name__)
 
 

@@ -12,7 +12,7 @@ from ..core.messages import Message, Part, Text, Thinking, ToolCall
 from .bodies import dumps, read_arguments
 from .messages import new_id
 
-WAITING = -1
+WAITING = -1  # the index of a block that has not started
 
 TextKind: TypeAlias = Literal["text", "thinking"]
 

@@ -18,8 +18,8 @@ from .bodies import dumps, is_whole, loads
 from .errors import UNREADABLE, cut_error, error_in_answer, head, malformed_error, no_answer_error, parse_body
 from .messages import new_id
 
-MAX_EVENT = 16 * 1024 * 1024
-HEAD = 500
+MAX_EVENT = 16 * 1024 * 1024  # bytes; a stream without separators must not fill the memory
+HEAD = 500  # bytes of the body kept to recognize it and for errors
 FIELDS = (b"data:", b"event:", b"error:", b"id:", b"retry:", b":")
 CR = b"\r"[0]  # an int, as `int in bytes` is five times as fast as `bytes in bytes`
 BOM = b"\xef\xbb\xbf"
@@ -287,7 +287,7 @@ def _is_error(event: Any) -> bool:
     return first.get("type") == "error" or bool(first.get("error"))
 
 
-MAX_FRAME = 16 * 1024 * 1024
+MAX_FRAME = 16 * 1024 * 1024  # bytes
 _PRELUDE = struct.Struct(">III")
 _CHECK = struct.Struct(">I")
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}

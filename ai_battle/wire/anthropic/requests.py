@@ -43,10 +43,10 @@ from .blocks import BLOCKS, TEXT, WIRE, Block, content_blocks, decode_client_blo
 CURRENT = "2026-10-21"  # rejects sampling parameters, and documents in the assistant's messages
 CLASSIC = "2023-06-01"
 
-MAX_TOKENS = 4_096
+MAX_TOKENS = 4_096  # sent if a request has no limit, as the API requires one
 # Tokens of thinking by level of reasoning, for the models that take a budget.
 BUDGETS = {"minimal": 1_024, "low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 24_576, "max": 24_576}
-SMALLEST_BUDGET = 1_024
+SMALLEST_BUDGET = 1_024  # the API's minimum
 
 HIGHEST = {"temperature": 1.0}  # other APIs allow up to 2
 

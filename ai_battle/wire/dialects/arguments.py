@@ -24,7 +24,7 @@ _KINDS |= {"integer": (), "number": ()}
 _WORDS = {"type", "title", "description", "default", "examples", "format"}
 _USUAL = {"type", "title", "description", "properties", "required", "additionalProperties", "$schema"}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
-_LONGEST_NUMBER, _LONGEST_MATCHED = 400, 10_000
+_LONGEST_NUMBER, _LONGEST_MATCHED = 400, 10_000  # characters of a number, and of text that a pattern is run on
 _NOTHING: Any = object()
 
 

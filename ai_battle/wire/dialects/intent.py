@@ -16,7 +16,7 @@ from . import thinking
 from .calls import OfferedTools
 from .reading import Piece
 
-_WINDOW = 600
+_WINDOW = 600  # characters before and after a call that count as its context
 _MARKUP = re.compile(r"<[^<>\n]{0,200}>|`{3,}[\w.+#\-/]*|~{3,}|[*_#>`|]+")
 _ENCLOSED = re.compile(r"</[^<>\n]{1,80}>")
 _LABEL = re.compile(r"^[ \t]*(?:[-*+•・]|\(?\w{1,2}[.)])(?:\s|\Z)", re.MULTILINE)

@@ -39,7 +39,7 @@ _SUM = re.compile(rf"{_TERM}(?:{_OPERATOR}{_TERM})*")
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(\.\d{1,30})?(?=[,)\]}\n])")
 _END = re.compile(r"\s*(?:[,)\]};:<`]|//|#|/\*|\n|$)")
 _DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}")
-_LONGEST_SUM = 100
+_LONGEST_SUM = 100  # characters
 
 
 class Unreadable(ValueError):

@@ -92,10 +92,10 @@ def _prose(text: str, spans: tuple[Span, ...]) -> str:
     return "".join([*parts, text[at:]])
 
 
-_CONTEXT = 240
-_MARGIN = 8
-_SMALL = 80
-_LONGEST = 600
+_CONTEXT = 240  # characters before the held text that the scanner may look back at
+_MARGIN = 8  # characters at the end within which a piece may still grow
+_SMALL = 80  # characters up to which the held text is scanned with each delta
+_LONGEST = 600  # characters at the end that may be the beginning of a call
 _OPENINGS = r"(?:[\"'(*]{0,4}\[\s{0,200}){0,3}[\"'(*]{0,3}"
 _BEGINNING = re.compile(
     rf"(?:{_OPENINGS}(?:"

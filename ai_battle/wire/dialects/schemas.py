@@ -15,7 +15,7 @@ _HOLD_SCHEMAS_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "
 _HOLD_LISTS_OF_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
 _HOLD_A_SCHEMA = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"})
 _MOST_HOPS, _DEEPEST, _DEEPEST_DESCRIBED = 20, 50, 3
-_LONGEST_SHOWN = 60
+_LONGEST_SHOWN = 60  # characters
 _WHOLE = "the schema"
 _EXACT, _DEEPEST_VALUE, _MOST_BITS = 2**53, 200, 10_000
 

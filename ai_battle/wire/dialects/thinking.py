@@ -16,7 +16,7 @@ _CLOSERS = {
     "gemma": re.compile(r"<channel\|>"),
     "kimi": re.compile(r"◁/think▷"),
 }
-_LONGEST_TAG = 40
+_LONGEST_TAG = 40  # characters
 _TAGS = re.compile(r"</(?:\w+:)?(?:think|thinking|thought|reasoning|reflection|scratchpad)>")
 
 

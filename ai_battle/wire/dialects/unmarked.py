@@ -34,7 +34,7 @@ _ON = re.compile(r"[\])}`'\"]*,? [^\W\d_A-Z]+(?=[ ,]|\.?(?:\s|\Z))|\]\(")
 _GIVES = re.compile(r"[`\]]? ?(?:->|=>|→|⇒) ?[\[{\"'\d]")
 _CALL_BEFORE = re.compile(r"[\w.]+\([^\n]*\)[;,]")
 _WINDOW = 160
-_UNDECIDED = 120
+_UNDECIDED = 120  # characters before the end of the text within which more text may change a reading
 
 _ACTION = re.compile(
     r"(?:(?P<sure>[Aa]ction)|Tool|Function|✿FUNCTION✿)(?:[ _](?:[Nn]ame|[Cc]all))?(?: \d{1,3})?\**\s*:\**[ \t]*"

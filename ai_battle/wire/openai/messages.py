@@ -33,7 +33,7 @@ WIRE = "openai"
 own = partial(bodies.own, WIRE)
 unknown_fields = partial(bodies.unknown_fields, WIRE)
 
-NAME_LENGTH = 64
+NAME_LENGTH = 64  # characters that OpenAI allows
 NOT_IN_NAMES = re.compile(r"[\s<|\\/>]+")
 ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 PLAIN: Mapping[Role, bytes] = {role: b'{"role":"%s","content":' % role.encode() for role in ROLES.values()}

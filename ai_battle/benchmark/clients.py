@@ -66,10 +66,7 @@ class Cache:
 
 
 class CachedClient(ClientWrapper):
-    """A client with a cache.
-
-    `identity` tells the model and its settings; `saved_seconds` is the time its hits saved.
-    """
+    """A client with a cache. `identity` is its model with all settings, `saved_seconds` the time hits saved."""
 
     def __init__(self, client: ModelClient, cache: Cache, identity: str) -> None:
         super().__init__(client)

@@ -39,10 +39,7 @@ class ExpectedCost:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """`settings` has the costs of single samples, `low` and `high` those of all samples.
-
-    `unknown` settings have no price.
-    """
+    """The dollars per sample in `settings`, and for all in `low` and `high`. `unknown` settings have no price."""
 
     samples: int
     settings: tuple[ExpectedCost, ...]
@@ -88,10 +85,7 @@ def _expected_cost(setting: Setting, suite: Suite, reads: float) -> ExpectedCost
 
 
 def _always_called(model: HelperSettings, help_: Help | None) -> Iterator[HelperSettings]:
-    """Yields the helpers that each sample calls.
-
-    Of several secondaries only the first counts, as the others are substitutes.
-    """
+    """Yields the helpers that each sample calls. Further secondaries are substitutes, so they don't count."""
     if help_ is None:
         return
     traits = strategies.traits(help_.strategy, trusted=False)

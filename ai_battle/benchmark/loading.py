@@ -50,10 +50,7 @@ def load(
     environment: Mapping[str, str] | None = None,
     base: Path | None = None,
 ) -> Suite:
-    """Loads a suite from a path, a packaged name or a dictionary.
-
-    Raises `ConfigError` with all problems.
-    """
+    """Loads a suite from a path, a packaged name or a dictionary. Raises `ConfigError` with all problems."""
     found: list[Suite] = []
 
     def look(document: SuiteFile) -> Iterable[Problem]:

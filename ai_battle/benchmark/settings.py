@@ -24,10 +24,7 @@ _FIXED = ("name", "grid")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A way of answering.
-
-    `model` is None for a discussion, `help` for a model alone. `place` is its place in the suite.
-    """
+    """A way of answering, at `place` in the suite. `model` is None for a discussion, `help` for a model alone."""
 
     name: str
     model: HelperSettings | None

@@ -67,10 +67,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A setting to evaluate.
-
-    A `help_rate` replaces the threshold: that share of answers, those with the most to gain, gets help.
-    """
+    """A setting to evaluate. A `help_rate` replaces the threshold by a share, that of the largest gains."""
 
     strategy: str
     threshold: float = 0.7
@@ -153,10 +150,7 @@ def _swept_strategies() -> list[str]:
 
 
 def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[SweepResult]:
-    """Evaluates policies without calling a model.
-
-    Costs and times are those of the recorded answers, one after the other.
-    """
+    """Evaluates policies without a model, with costs and times of the recorded answers one after the other."""
     return [_sweep_result(items, policy) for policy in policies] if items else []
 
 

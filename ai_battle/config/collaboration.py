@@ -70,10 +70,7 @@ def _wait(raw: Any) -> Any:
 
 
 class HedgeSettings(Section):
-    """When the helper starts while a slow model still works.
-
-    The first good answer wins and the other call is cancelled.
-    """
+    """When the helper starts beside a slow model. The first good answer wins; the other call is cancelled."""
 
     wait: Annotated[float | str, BeforeValidator(_wait)] = Field(
         description="Seconds that the model has alone, or a quantile of its latest latencies, `p50` to `p99`, which "

@@ -162,10 +162,7 @@ AnyStop = Annotated[StopCondition, ShortSpelling(_stop, {"type": "array", "items
 
 
 class Limits(Section):
-    """Limits of a run.
-
-    Near a limit, a last answer is requested so that no work is lost. Without a value there is no limit.
-    """
+    """Limits of a run; unset ones don't apply. Near a limit, a last answer is requested so that no work is lost."""
 
     cost_usd: Amount | None = Field(default=None, description="Dollars.", examples=[1.0])
     tokens: Positive | None = Field(default=None, description="Tokens, read and written.", examples=[200_000])

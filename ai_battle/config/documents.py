@@ -209,10 +209,7 @@ def _base(tree: Node, folder: Path) -> Path:
 
 
 def _validate(schema: type[Section], values: Any, tree: Node) -> tuple[Section | None, list[Problem]]:
-    """Validates the values.
-
-    After errors it retries without the wrong keys, so that later checks report all the rest.
-    """
+    """Validates the values, after errors again without the wrong keys, so that all problems are reported."""
     try:
         return schema.model_validate(values), []
     except ValidationError as error:

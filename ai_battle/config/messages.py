@@ -57,10 +57,7 @@ def problems_of(error: ValidationError, schema: type[Section], written: Node) ->
 
 
 def _each_problem(error: ValidationError, schema: type[Section], written: Node) -> Iterator[Problem]:
-    """Yields one problem per error.
-
-    Values are shown as written, as those from the environment may be secret.
-    """
+    """Yields one problem per error. Values are shown as written, since expanded ones may be secret."""
     for fault in error.errors(include_url=False, include_context=True):
         path, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
         if kind == "extra_forbidden":

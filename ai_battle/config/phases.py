@@ -119,10 +119,7 @@ def _places(instructions: str, path: KeyPath) -> Iterator[Problem]:
 
 
 def _unknown(named: Iterable[tuple[int | str, str]], known: list[str], path: KeyPath) -> Iterator[Problem]:
-    """Yields the unknown names.
-
-    Each comes with the last step of its path, which is an index, or the name if it is a key.
-    """
+    """Yields unknown names. `named` has each with its last step: an index, or the name itself if it is a key."""
     for step, name in named:
         if name not in known:
             words = f"nobody here is called {name!r}{near(name, known)}"

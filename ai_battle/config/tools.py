@@ -37,10 +37,7 @@ class Mcp(Section):
 
 
 class Approval(Section):
-    """Which tool calls run, which need a person's approval, and which are refused.
-
-    The stricter of two rules applies.
-    """
+    """Which tool calls run, are refused, or need a person's approval. The stricter of two rules applies."""
 
     default: Literal["allow", "ask", "deny"] | None = Field(
         default=None,

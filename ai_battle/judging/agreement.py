@@ -97,10 +97,7 @@ def is_verified(judged: Assessment) -> bool:
 
 
 def assessment_with_votes(judged: Assessment, mine: Ballot | None, others: Sequence[Ballot | None]) -> Assessment:
-    """Returns the assessment with the odds shifted by each other answer to the same request.
-
-    Votes don't change a refuted answer.
-    """
+    """Returns the assessment, its odds shifted by each other answer unless it is refuted."""
     if mine is None or is_refuted(judged):
         return judged
     kept = min(

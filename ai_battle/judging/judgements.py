@@ -67,10 +67,7 @@ def at_once(name: str, measure: Measure, sentence: str, families: Families = FAM
 
 
 def habit(name: str, measure: Measure, families: Families) -> Judgement:
-    """Returns a row for a trait of style or of the question.
-
-    It weighs nothing until a model's own labels show otherwise.
-    """
+    """Returns a row for a trait of style or question, which weighs nothing until a model's own labels say so."""
     return Judgement(name, measure, families=families, is_habit=True)
 
 
@@ -214,10 +211,7 @@ SENTENCES = {row.name: row.sentence for row in JUDGEMENTS if row.sentence}
 
 
 def measurements(case: Case, brought: Mapping[str, float] | None = None) -> Measurements:
-    """Returns all measures of the answer's family.
-
-    Signals that others have `brought` replace the evidence in the case's context.
-    """
+    """Returns all measures of the answer's family, with `brought` in place of the context's evidence."""
     signals: dict[str, float] = {}
     failed: dict[str, float] = {}
     brought = evidence(case) if brought is None else brought

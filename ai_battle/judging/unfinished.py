@@ -147,10 +147,7 @@ class EndOfWork:
 
     @cached_property
     def denies(self) -> bool:
-        """Whether the answer's own words deny.
-
-        Words of the prompt don't count: a mended error is still called an error.
-        """
+        """Whether the answer denies in words that are not the prompt's: a mended error is still an error."""
         prompt_words = set(plain_words(self.prompt))
         own = " ".join(word for word in plain_words(self.text) if word not in prompt_words)
         return denies(own) or FAILURE.search(own) is not None

@@ -71,10 +71,7 @@ def only_offers(case: Case) -> float:
 
 
 def wrong_form(case: Case) -> float:
-    """Returns 1 if the answer lacks the requested form.
-
-    Tool results may be fewer than requested, so they don't count.
-    """
+    """Returns 1 if the answer lacks the requested form, except after results, which may be fewer than requested."""
     return float(not case.calls and not case.results and misses_form(case.text, case.question))
 
 

@@ -121,10 +121,7 @@ class Calculation:
 
 
 def calculation(text: str, prompt: str = "") -> Calculation:
-    """Reads the numbers of a text.
-
-    If its commas may be decimal or not, it picks the reading in which more sums hold.
-    """
+    """Reads the numbers of a text, with commas decimal or not, in the reading in which most sums hold."""
     text = without_emphasis(without_latex(plain_digits(text)))
     ways = [plain_numbers(text, decimal_comma=commas) for commas in decimal_commas(text, prompt)]
     found = [Calculation(way, claims(way)) for way in ways]

@@ -34,10 +34,7 @@ def code_blocks(text: str) -> list[tuple[str, str]]:
 
 
 def code_of(text: str, prompt: str) -> list[tuple[str, str]]:
-    """Returns the code blocks of a text, or the text itself if it is code.
-
-    An unnamed language comes from the prompt.
-    """
+    """Returns the code of a text. Blocks without a language get the one that the prompt asks for."""
     wanted = next((language for language, words in _ASKED if words.search(prompt)), "")
     if blocks := code_blocks(text) if "```" in text else []:
         return [(language or wanted, code.strip("\n")) for language, code in blocks]
@@ -92,10 +89,7 @@ _BROKEN = (
 
 
 def is_readable(language: str, code: str) -> bool:
-    """Checks whether code parses.
-
-    Returns true for unknown languages and for more than `LONGEST` characters.
-    """
+    """Checks whether code parses; true for unknown languages and for more than `LONGEST` characters."""
     reads = _READERS.get(language)
     return reads is None or len(code) > LONGEST or reads(code)
 

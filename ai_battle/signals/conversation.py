@@ -147,10 +147,7 @@ class ConversationSignals:
         return self._measure(speaker, text)[0]
 
     def _measure(self, speaker: str, text: str) -> "tuple[TurnSignals, _TurnValues | None]":
-        """Returns the measures of a turn.
-
-        The last ones are kept, since a turn is usually measured right before it is added.
-        """
+        """Returns the measures of a turn; the last ones are kept, as `measure` usually precedes `add`."""
         if self._measured is None or self._measured[0] != (speaker, text):
             profile = _profile(text)
             values = self._values(speaker, profile) if profile.is_judged else None

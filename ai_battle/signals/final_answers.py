@@ -60,10 +60,7 @@ _STEM, _EXAM = 400, 4
 
 
 def options(prompt: str) -> Mapping[str, str]:
-    """Returns the options that a prompt offers, by letter from A; empty if there are fewer than two.
-
-    The last list of the prompt counts.
-    """
+    """Returns the options of the last list that a prompt offers, by letter from A; empty for fewer than two."""
     found: dict[str, str] = {}
     prompt = prompt[-LONGEST:]
     start = end = 0

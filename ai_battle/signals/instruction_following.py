@@ -316,10 +316,7 @@ def _is_foreign(answer: str, prompt: str) -> bool:
 
 
 def _asked_language(prompt: str) -> str:
-    """Returns the language of a prompt.
-
-    In longer prompts one word is not enough: "ten", "die" and "are" are words of several languages.
-    """
+    """Returns the language. Beyond a few words one vote is not enough: "die" and "are" are in several languages."""
     return language_of(prompt, LEAST_ASKED if len(prompt.split()) <= FEW_WORDS else 2 * LEAST_ASKED)
 
 

@@ -121,10 +121,7 @@ class Evidence:
 
     @cached_property
     def own_facts(self) -> list[Fact]:
-        """The figures, codes and names of the answer, without years.
-
-        In German all nouns look like names, so names are left out.
-        """
+        """The figures, codes and names, without years, and without names in German, where all nouns look like one."""
         kinds = ("name",) if language_of(self.text) == "de" else ()
         digits = (fact for fact in facts(self.text) if fact.kind == "name" or any(map(str.isdigit, fact.text)))
         return [fact for fact in digits if fact.kind not in kinds and not _YEAR.fullmatch(fact.text)]

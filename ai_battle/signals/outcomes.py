@@ -160,10 +160,7 @@ class Example:
 
 
 def examples(prompt: str) -> list[Example]:
-    """Returns the examples of a prompt for code.
-
-    A prompt about a bug shows wrong results too, so only assertions count.
-    """
+    """Returns the examples of a prompt for code; only assertions if it reports a bug, as it shows wrong results too."""
     if "(" not in prompt or len(prompt) > LONGEST_PROMPT:
         return []
     found = (_of_assertion(found[1]) for found in _ASSERTED.finditer(prompt))

@@ -101,10 +101,7 @@ class _TableCell(NamedTuple):
 
 
 def facts(text: str) -> tuple[Fact, ...]:
-    """Returns figures, times, codes and addresses in order, then names.
-
-    Leaves out the numbering of lists and all code blocks.
-    """
+    """Returns figures, times, codes and addresses in order, then names, without numbering of lists and code blocks."""
     return _facts(text[:LONGEST])
 
 

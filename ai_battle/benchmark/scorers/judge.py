@@ -69,8 +69,5 @@ def _harmless(answer: str) -> str:
 
 
 def create(model: ModelClient, prompt: str = "") -> ModelJudge:
-    """Returns the scorer.
-
-    `prompt` has the placeholders $question, $reference and $answer, and asks for a last line `GRADE: 7`.
-    """
+    """Returns the scorer. `prompt` has the places $question, $reference and $answer, and asks for `GRADE: 7`."""
     return ModelJudge(model, prompt or PROMPT.read_text(encoding="utf-8"))

@@ -55,10 +55,7 @@ class PythonTests:
             return await self._run_tests(code, task.tests)
 
     async def _run_tests(self, code: str, tests: str) -> AnswerScore:
-        """Runs the tests.
-
-        A program passes only if it prints a secret token at its end, as it may exit before its tests.
-        """
+        """Runs the tests. Only a secret token at the end proves a pass, as a program may exit early."""
         token = secrets.token_hex(16)
         program = Program("python", PROGRAM.format(code=code, tests=tests, token=token), self._timeout)
         with tempfile.TemporaryDirectory(prefix="ai-battle-", ignore_cleanup_errors=True) as workspace:

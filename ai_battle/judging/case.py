@@ -13,7 +13,15 @@ from ..signals.code import code_blocks
 from ..signals.endings import four_word_repetition, is_wanted
 from ..signals.final_answers import FinalAnswer, final_answer, options
 from ..signals.languages import names_time, sentences
-from ..signals.numbers import displayed_numbers, quantities, readings, rounded_values, stands_among, without_samples
+from ..signals.numbers import (
+    displayed_numbers,
+    quantities,
+    readings,
+    rounded_values,
+    stands_among,
+    without_samples,
+    without_times,
+)
 from ..signals.progress import ToolStep
 from ..wire.dialects.reader import read
 from ..wire.dialects.reading import Reading
@@ -158,7 +166,7 @@ class Case:
 
     @cached_property
     def facts(self) -> list[float]:
-        return list(dict.fromkeys(chain.from_iterable(map(quantities, readings(self.question)))))
+        return list(dict.fromkeys(chain.from_iterable(map(quantities, readings(without_times(self.question))))))
 
     @cached_property
     def prompt_numbers(self) -> set[float]:

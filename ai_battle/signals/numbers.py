@@ -359,3 +359,14 @@ def has_conversion(text: str) -> bool:
     names: dict[str, str] = {}
     volumes = ((dimension.replace("length\u00b3", "volume"), name) for dimension, name in units(text))
     return any(names.setdefault(dimension, name) != name for dimension, name in volumes)
+
+
+_TIME = re.compile(
+    r"\b\d{1,3}(?::\d{2}(?![\d:])|\s?(?:h|hrs?|hours?|Std\.?|Stunden?|heures?|horas?|ore|uur|godz\.?|saat)\s?"
+    r"(?:(?:and|und|et|y|e|en|i|ve)\s)?\d{1,2}(?:\s?[mM]in\w*\.?)?)(?!\w)"
+)
+
+
+def without_times(text: str) -> str:
+    """Leaves out times of two numbers, such as 8:45 or 8 h 45 min, as an answer may calculate with 8.75 or 525."""
+    return _TIME.sub(" ", text)

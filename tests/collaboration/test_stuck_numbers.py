@@ -45,6 +45,10 @@ RIGHT = [
     ("Quanto dá 1.250 mais 350?", "1.250 + 350 = 1.600"),
     ("12 rolls need 500 g of flour. What do 30 rolls need?", "500 g ÷ 12 × 30 = 1,250 g, or 1.25 kg."),
     ("How many litres does a box of 0.8 m, 0.35 m and 0.4 m hold?", "0.8 m * 0.35 m * 0.4 m = 0.112 m³, i.e. 112 l."),
+    ("The shop is open 8 h 45 a day. How many hours are six days?", "8.75 × 6 = 52.5 hours."),
+    ("A film of 2 h 15 min is shown 4 times. How many minutes?", "135 × 4 = 540 minutes."),
+    ("A bus runs from 7:20 to 9:05, twice a day. How many hours?", "That is 1.75 h, and 1.75 × 2 = 3.5 hours."),
+    ("Ein Kurs dauert 1 h 30 und findet 12 Mal statt. Wie viele Stunden?", "1,5 · 12 = 18 Stunden."),
     ("Two rents of 640 EUR, how much in all?", "You owe me both rents (2 x 640 EUR = 1280 EUR)."),
 ]
 FALSE_SUMS = [

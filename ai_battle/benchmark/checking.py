@@ -29,8 +29,15 @@ LATEST = "-latest"
 Called = tuple[KeyPath, ModelName]
 
 
+def require_sound_code(suite: Suite, *, allow_unsandboxed: bool = False) -> None:
+    """Raises `ConfigError` for wrong options of the modules that a suite names, once they are trusted."""
+    trusted = replace(suite, is_trusted=True)
+    if named_code(suite) and (wrong := list(problems(trusted, allow_unsandboxed=allow_unsandboxed))):
+        raise ConfigError("\n".join(map(suite.document.with_place, wrong)))
+
+
 def problems(suite: Suite, *, allow_unsandboxed: bool = False) -> Iterator[Problem]:
-    """Yields the problems of a suite. Modules named in it are not imported, as they are trusted only for a run."""
+    """Yields the problems of a suite. Modules that it names are imported only if they are trusted, as for a run."""
     wrong = [each for setting in suite.settings for each in _setting_problems(setting, suite)]
     yield from dict.fromkeys(wrong)
     if not wrong:
@@ -100,7 +107,7 @@ def _model_fault(settings: HelperSettings, suite: Suite) -> str:
         role = settings.type.removeprefix(RECORDED)
         lacks = [task.id for task in suite.tasks if role not in task.recorded]
         return f"no answer of {role!r} is recorded for {_first_names(lacks)}" if lacks else ""
-    if is_code(provider_of(settings)) and provider_of(settings) not in suite.around.providers:
+    if suite.is_foreign(provider_of(settings)) and provider_of(settings) not in suite.around.providers:
         return ""
     try:
         participant("", settings, suite.around)
@@ -130,7 +137,7 @@ def _retries_by_default(setting: Setting) -> bool:
 
 def _making_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
     """Yields problems that only building the setting shows, such as options of its strategy."""
-    if any(map(is_code, _names_in(setting))):
+    if any(map(suite.is_foreign, _names_in(setting))):
         return
     try:
         build_setting(setting, NO_TASK, ClientPool(suite.around))
@@ -187,7 +194,7 @@ def _scorer_problems(suite: Suite, factory: ScorerFactory) -> Iterator[Problem]:
 def _dataset_problems(suite: Suite, name: str, path: KeyPath, factory: ScorerFactory) -> Iterator[Problem]:
     scorers = {}
     for number, scorer in enumerate(suite.scorers[name]):
-        if "." in scorer.name:
+        if suite.is_foreign(scorer.name):
             return
         try:
             scorers[scorer.name] = factory.scorer(scorer)
@@ -203,7 +210,7 @@ def _dataset_problems(suite: Suite, name: str, path: KeyPath, factory: ScorerFac
 
 
 def _executor_problems(suite: Suite) -> Iterator[Problem]:
-    if "." in suite.benchmark.executor:
+    if suite.is_foreign(suite.benchmark.executor):
         return
     try:
         plugins.factory(EXECUTORS, suite.benchmark.executor)

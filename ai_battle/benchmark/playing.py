@@ -55,6 +55,7 @@ class SampleListener:
         self.large: ModelResponse | None = None
         self.quality: float | None = None
         self.signals: Mapping[str, float] = {}
+        self.begun = perf_counter()
         self.seconds = 0.0
         self.budget = Budget()
         self.paid = Budget(ledger=Ledger(paid_only=True))
@@ -207,7 +208,6 @@ class Player:
         return sample
 
     async def _play(self, key: SampleKey, task: Task, listener: SampleListener) -> Sample:
-        begun = perf_counter()
         try:
             # A scorer or a strategy may be foreign code and raise anything, which must not end the other samples.
             with translate_errors(f"{key.setting}, task {key.task}", AIBattleError):
@@ -217,10 +217,10 @@ class Player:
                     span("invoke_agent", key.setting, agent=key.setting, task=key.task),
                 ):
                     answer = await self._answer(self._context.settings[key.setting], task, listener)
-                listener.seconds = perf_counter() - begun
+                listener.seconds = perf_counter() - listener.begun
                 return await self._score(key, task, answer, listener)
         except AIBattleError as error:
-            seconds = listener.seconds or perf_counter() - begun
+            seconds = listener.seconds or perf_counter() - listener.begun
             if isinstance(error, EmptyAnswer | Refused) and not listener.seconds:
                 # Left out, a model that says nothing where it knows nothing would win.
                 return listener.sample(key, seconds, answer=error.partial, score=AnswerScore(None, str(error)))
@@ -231,6 +231,7 @@ class Player:
             return await self._discuss(setting, task, listener)
         built = build_setting(setting, task, self._clients, self._wrapper(listener))
         listener.own_tools = frozenset(tool.name for tool in built.client.added_tools(task.tools))
+        listener.begun = perf_counter()  # what is loaded for the first sample is no time of its models
         try:
             response = await built.client.complete(_request(setting, task, built), listener)
         finally:

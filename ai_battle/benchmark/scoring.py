@@ -11,7 +11,7 @@ from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings
 from ..core import plugins
 from ..core.client import ModelClient
-from ..core.errors import ConfigError
+from ..core.errors import AIBattleError, ConfigError
 from ..core.ledger import Budget, charge_to
 from ..tools.sandbox import Level, Sandbox, choose
 from .sample import AnswerScore
@@ -75,6 +75,8 @@ async def _first_score(scorers: Sequence[Scorer], task: Task, answer: ScoredAnsw
     unread: list[AnswerScore] = []
     for scorer in scorers:
         score = await scorer.score(task, answer)
+        if score.value is not None and not 0 <= score.value <= 1:
+            raise AIBattleError(f"{type(scorer).__name__} scored {score.value!r}; a score is from 0 to 1, or None.")
         if score.value is not None:
             return score
         unread.append(score)

@@ -32,6 +32,7 @@ class Suite:
     scorers: Mapping[str, tuple[ScorerSettings, ...]]
     around: BuildContext = field(repr=False)
     document: SuiteFile = field(repr=False)
+    is_trusted: bool = False
 
     @property
     def name(self) -> str:
@@ -40,6 +41,10 @@ class Suite:
     @property
     def benchmark(self) -> Benchmark:
         return self.document.file.benchmark
+
+    def is_foreign(self, name: str) -> bool:
+        """Checks whether a name is code that must not be imported yet."""
+        return is_code(name) and not self.is_trusted
 
     @property
     def samples(self) -> int:

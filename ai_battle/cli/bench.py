@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from ai_battle.benchmark import compare as comparing
-from ai_battle.benchmark.checking import named_code, require_models
+from ai_battle.benchmark.checking import named_code, require_models, require_sound_code
 from ai_battle.benchmark.datasets import DATASETS
 from ai_battle.benchmark.forecast import Forecast, forecast
 from ai_battle.benchmark.loading import LoadOptions, load
@@ -75,6 +75,7 @@ def run(suite: str, out: Path | None, **how: Any) -> int:
     """Run the benchmark of SUITE. That is a YAML file, or the name of a packaged one such as recorded-gsm8k."""
     loaded = load(suite, _load_options(how))
     require_trust_in(loaded.document, named_code(loaded), given=how["trust"])
+    require_sound_code(loaded, allow_unsandboxed=how["allow_unsandboxed"])
     expected = forecast(loaded)
     if how["dry_run"]:
         return _forecast(expected, as_json=how["as_json"])

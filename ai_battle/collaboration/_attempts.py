@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeGuard
 
-from ..core.client import ModelClient
+from ..core.client import ModelClient, require_client
 from ..core.errors import ConfigError, EmptyAnswer, ProviderError, Refused
 from ..core.events import Emit, Warned, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, ToolSpec
@@ -280,6 +280,8 @@ class HelpedModel(Strategy):
         helping: Helping | None = None,
     ) -> None:
         super().__init__(primary, secondary, helping=helping)
+        require_client(primary, f"The primary model of {name}")
+        require_client(secondary, f"The secondary model of {name}")
         self.secondary = secondary
         self.detector = detector or StuckDetector()
         self._name = name

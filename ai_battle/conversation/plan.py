@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from ..config.discussion import Signals
 from ..config.documents import checked_section
+from ..core.client import require_client
 from ..core.errors import ConfigError
 from ..core.ledger import SpendingLimits
 from ..core.messages import Part
@@ -76,6 +77,7 @@ class Plan:
         if twice := {name for name in names if names.count(name) > 1}:
             raise ConfigError(f"Participants need names of their own; used twice: {', '.join(sorted(twice))}.")
         for participant in self.participants:
+            require_client(participant.client, f"The client of {participant.name}")
             _require(participant.role, ROLES, f"The role of {participant.name}")
         if not self.regulars:
             raise ConfigError("A discussion needs a participant who is neither moderator nor observer.")

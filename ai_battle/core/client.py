@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
-from .errors import CutShort
+from .errors import ConfigError, CutShort
 from .events import Emit, Event, ModelReplied, ignore
 from .exchange import UNKNOWN_USAGE, WHOLE_ANSWER, ModelRequest, ModelResponse, ToolSpec, Usage
 from .ledger import Budget, book, charge_to
@@ -55,6 +55,13 @@ class ModelClient(ABC):
 
 
 BaseClient = ModelClient
+
+
+def require_client(client: object, name: str) -> None:
+    """Raises `ConfigError` for what is no client, such as the name of a model."""
+    if not isinstance(client, ModelClient):
+        made = f"create_client({client!r})" if isinstance(client, str) else "create_client('ollama/phi4')"
+        raise ConfigError(f"{name} is {client!r}, which is no ModelClient; make one: {made}")
 
 
 @lru_cache(maxsize=1_000)

@@ -1,14 +1,17 @@
 """What is wrong with a suite is said with its place, all at once, before any money is spent."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from ai_battle.benchmark.checking import named_code
+from ai_battle.benchmark.checking import named_code, require_sound_code
 from ai_battle.benchmark.loading import LoadOptions, load
+from ai_battle.benchmark.run import begin, run
+from ai_battle.benchmark.suite import Suite
 from ai_battle.core.errors import ConfigError
 
 from .suites import ALWAYS_4, KNOWS, SUMS, rows, suite
@@ -249,3 +252,52 @@ def test_a_discussion_that_can_not_run_is_found(tmp_path: Path) -> None:
 
 def test_fewer_tasks_can_be_wished_for(tmp_path: Path) -> None:
     assert len(load(suite(tmp_path, FOUR), LoadOptions(limit=2), base=tmp_path).tasks) == 2
+
+
+SCORER = """
+from ai_battle.benchmark.sample import AnswerScore
+
+class Points:
+    def __init__(self, most: float) -> None:
+        self.most = most
+
+    def lacks(self, task):
+        return ""
+
+    async def score(self, task, answer):
+        return AnswerScore(self.most)
+
+def create(most: float = 1.0):
+    return Points(most)
+"""
+
+
+@pytest.fixture
+def suite_of_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Suite]:
+    """Loads a suite that is scored by a module of its user's own, with these options."""
+    (tmp_path / "my_scorers").mkdir()
+    (tmp_path / "my_scorers" / "points.py").write_text(SCORER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def load_suite(**options: Any) -> Suite:
+        written = suite(tmp_path, FOUR, scorers=[{"name": "my_scorers.points", **options}])
+        return load(written, LoadOptions(trust=True), base=tmp_path)
+
+    return load_suite
+
+
+def test_wrong_options_of_a_trusted_module_are_found_before_anything_is_spent(
+    suite_of_points: Callable[..., Suite],
+) -> None:
+    require_sound_code(suite_of_points(most=0.5))
+    with pytest.raises(ConfigError, match=r"benchmark\.scorers\[0\].*no option 'mots'; did you mean 'most'\?"):
+        require_sound_code(suite_of_points(mots=0.5))
+
+
+def test_a_score_that_is_none_fails_its_sample_and_says_so(
+    suite_of_points: Callable[..., Suite], tmp_path: Path
+) -> None:
+    loaded = suite_of_points(most=7.5)
+    with closing(begin(loaded, tmp_path / "out")) as store:
+        run(loaded, store)
+        assert {sample.error for sample in store.samples()} == {"Points scored 7.5; a score is from 0 to 1, or None."}

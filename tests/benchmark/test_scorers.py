@@ -139,6 +139,22 @@ async def test_contains() -> None:
     assert contains.create().lacks(Task("t", "?")) == "a reference"
 
 
+@pytest.mark.parametrize(
+    ("reference", "right", "wrong"),
+    [
+        ("7", ["Port 7.", "It's 7", "7, as always", "v7"], ["Port 17", "70", "0.7", "7.5", "Port 77"]),
+        ("14 March", ["On 14 March 2025"], ["114 March"]),
+        ("cat", ["Cats meow."], ["A dog"]),
+    ],
+)
+async def test_contains_finds_numbers_only_as_a_whole(reference: str, right: list[str], wrong: list[str]) -> None:
+    task = Task("t", "?", reference)
+
+    assert [await value(contains.create(), task, answer) for answer in (*right, *wrong)] == [1] * len(right) + [
+        0
+    ] * len(wrong)
+
+
 async def test_regex_compares_what_its_group_finds_last() -> None:
     scorer, task = regex.create(pattern=r"Answer: (\w+)"), Task("t", "?", "Blue")
 

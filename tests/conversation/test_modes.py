@@ -2,10 +2,11 @@
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ai_battle import ConversationManager, Participant
+from ai_battle import ConversationManager, ModelCollaborationProtocol, Participant, StuckDetector
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import EventLog, SpeakerSelected, TurnFinished
 from ai_battle.core.messages import Image, Text
@@ -226,6 +227,14 @@ async def test_what_can_not_become_a_discussion_is_refused(
 async def test_two_participants_of_one_name_are_refused() -> None:
     with pytest.raises(ConfigError, match="used twice: ada"):
         ConversationManager([Participant("ada", client()), Participant("ada", client())], goal=GOAL)
+
+
+def test_the_name_of_a_model_is_no_client() -> None:
+    named: Any = "gpt-4o"
+    with pytest.raises(ConfigError, match=r"The client of bob is 'gpt-4o'.*make one: create_client\('gpt-4o'\)"):
+        ConversationManager([Participant("ada", client()), Participant("bob", named)], goal=GOAL)
+    with pytest.raises(ConfigError, match="The secondary model of rescue is None, which is no ModelClient"):
+        ModelCollaborationProtocol(client(), None, StuckDetector())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

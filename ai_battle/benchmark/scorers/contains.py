@@ -1,4 +1,6 @@
-"""`contains`: the answer contains the reference, ignoring case and spacing."""
+"""`contains`: the answer contains the reference, ignoring case and spacing; a number only as a whole."""
+
+import re
 
 from ..sample import AnswerScore
 from ..tasks import Task
@@ -19,12 +21,19 @@ class Contains:
         if not answer.text.strip():
             return EMPTY
         plain = _plain(answer.text)
-        missing = [text for text in self._accepted_texts(task) if _plain(text) not in plain]
+        missing = [text for text in self._accepted_texts(task) if not _stands_in(_plain(text), plain)]
         return AnswerScore(0.0, f"{missing[0]!r} is not in it") if missing else AnswerScore(1.0)
 
     def _accepted_texts(self, task: Task) -> list[str]:
         parts = task.reference.split(self._separator) if self._separator else [task.reference]
         return [part for part in parts if part.strip()]
+
+
+def _stands_in(part: str, text: str) -> bool:
+    """Checks whether a text contains a part that is not inside a longer number, as 7 is in 17 and 0.7."""
+    before = r"(?<!\d)(?<!\d[.,])" if part[0].isdigit() else ""
+    behind = r"(?![.,]?\d)" if part[-1].isdigit() else ""
+    return re.search(f"{before}{re.escape(part)}{behind}", text) is not None
 
 
 def _plain(text: str) -> str:

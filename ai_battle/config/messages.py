@@ -116,10 +116,10 @@ def _short(value: Any) -> str:
 
 
 def _near_key(key: str, schema: type[Section], path: KeyPath) -> str:
-    """Suggests a similar key, or the section where the key belongs."""
-    if not path and (inside := next((n for n in schema.model_fields if key in _keys_at(schema, (n,))), "")):
-        return f" here; it belongs under '{inside}:'"
-    return near(key, _keys_at(schema, path))
+    """Suggests a similar key, or the sections where the key may belong."""
+    known = _keys_at(schema, path)
+    sections = " or ".join(f"'{name}:'" for name in known if key in _keys_at(schema, (*path, name)))
+    return f" here; it belongs under {sections}" if sections else near(key, known)
 
 
 def _keys_at(schema: type[Section], path: KeyPath) -> list[str]:

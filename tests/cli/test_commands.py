@@ -431,3 +431,27 @@ def test_help_tells_the_beginning_of_what_each_command_says_itself() -> None:
         command = commands.get_command(context, name)
         assert command
         assert click.Command(name, help=text).get_short_help_str(95) == command.get_short_help_str(95)
+
+
+CHAIRED = """
+discussion:
+  turns: 1
+  goal: Shall the street be closed on Saturdays?
+  speaker_selection: moderator
+  models:
+    Chair: {type: scripted/chair, role: moderator, script: [Welcome., Ann, "Ann, once more.", Goodbye.]}
+    Ann: {type: scripted/ann, script: [Yes., Why?]}
+    Bob: {type: scripted/bob, script: [No.]}
+    Cy: {type: scripted/cy, script: [Perhaps.]}
+"""
+
+
+def test_a_moderator_who_names_the_last_speaker_is_told_to_have_named_none_who_could_speak(
+    ai_battle: Run, folder: Path
+) -> None:
+    (folder / "chaired.yaml").write_text(CHAIRED)
+
+    told = ai_battle("run", "chaired.yaml", "--out", "run").out
+
+    assert "! Bob speaks next, because the selector named none who could: Ann, once more.\n" in told
+    assert "The selector named none who could speak next, so Bob does." in (folder / "run/transcript.md").read_text()

@@ -52,6 +52,7 @@ def test_unknown_keys_do_not_hide_what_else_is_wrong(problems: Problems) -> None
             "timeouts: {retries: 1}",
             "discussion.timeouts.retries: unknown key; there is notify_on, request, retry_count.",
         ),
+        ("cost_usd: 1", "6:3 discussion.cost_usd: unknown key here; it belongs under 'stop:' or 'limits:'"),
         ("execution: {paralel: true}", "discussion.execution.paralel: unknown key; did you mean 'parallel'?"),
         ("stop: {any: [{phrse: x}]}", "6:17 discussion.stop.any[0].phrse: unknown key; did you mean 'phrase'?"),
         (

@@ -281,7 +281,7 @@ discussion:
     [
         ({}, ""),
         ({"loss": 0.04}, "was tested for a loss of at most 5.0% with 95% confidence, not for 4.0%"),
-        ({"small": "ollama/phi4"}, "is of ollama/gemma3:4b and gpt-4o, and this pair is ollama/phi4 and openai/gpt-4o"),
+        ({"small": "ollama/phi4"}, "is of ollama/gemma3:4b and gpt-4o and promises nothing for this pair, ollama/phi4"),
         ({"strategy": "rescue"}, "rescue does not answer with the helper's words"),
         ({"calibration": ""}, "A promise needs a calibration that was tested for it"),
     ],

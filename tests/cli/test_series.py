@@ -203,8 +203,8 @@ class TestResults:
         heading, first, second, total = outcome.lines[-5:-1]
         assert heading.split() == ["run", "mode", "repeat", "status", "turns", "tokens", "cost", "seconds"]
         assert first.split()[:5] == ["all/ai-ai-1", "ai-ai", "1", "done", "2"]
-        assert re.fullmatch(r"all/no-meta-1 +no-meta +1 +done +2 +\d+ in, \d+ out +\$0\.00 +\d+\.\d", second)
-        assert re.fullmatch(r"All together: \d+ in, \d+ out, \$0\.00\.", total)
+        assert re.fullmatch(r"all/no-meta-1 +no-meta +1 +done +2 +\d+ in, \d+ out +\$0 +\d+\.\d", second)
+        assert re.fullmatch(r"All together: \d+ in, \d+ out, \$0\.", total)
 
     def test_json_is_one_document_of_all_runs(self, ai_battle: Run, scripted_file: Path) -> None:
         single = json.loads(ai_battle("run", scripted_file, "--json").out)

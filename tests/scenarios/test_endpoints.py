@@ -76,7 +76,7 @@ def running(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvide
     ("type_", "prices", "cost"),
     [
         ("gpt-4o", {}, r"\$0\.00\d+"),
-        ("ollama-phi4", {}, r"\$0\.00"),
+        ("ollama-phi4", {}, r"\$0"),
         ("openai/nobody-knows-it", {}, "cost unknown"),
         ("openai/nobody-knows-it", {"nobody-knows-it": {"input": 1000, "output": 1000}}, r"\$0\.\d+"),
     ],

@@ -26,6 +26,7 @@ from ai_battle.core.messages import ToolCall
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.tools.sandbox import NoFence, Sandbox, choose
 
+SQL = "SELECT name FROM staff WHERE age > 30;"
 CHOICE = "Which is red?\n(A) Grass\n(B) Blood\n(C) Milk"
 
 
@@ -118,6 +119,17 @@ async def test_numeric_with_a_tolerance() -> None:
         ("Capital of France?", "Paris", "The answer is **Paris**.", 1),
         ("Capital of France?", "Paris", "Lyon", 0),
         ("Capital of France?", "Paris", "  ", None),
+        ("Capital of France?", "Paris", "> Paris!", 1),
+        ("Names of those over 30 in SQL?", SQL, f"```sql\n{SQL}\n```", 1),
+        ("Names of those over 30 in SQL?", SQL, SQL.lower().replace(" > ", ">"), 1),
+        ("Names of those over 30 in SQL?", SQL, SQL.replace(">", ">="), 0),
+        ("Which language?", "C#", "C", 0),
+        ("What is returned?", "[]", 'It is empty.\n{"answer": "[]"}', 1),
+        ("What is returned?", "[]", 'It is not empty.\n{"answer": "[[]]"}', 0),
+        ("What is returned?", "''", '{"answer": ""}', 1),
+        ("Quote the preamble.", "We the people " * 40, "We the others " * 40, 0),
+        ("Quote the preamble.", "We the people " * 40, "we the  people " * 40, 1),
+        ("Which language?", "C#", "**C#**.", 1),
         (CHOICE, "B", "The answer is (B).", 1),
         (CHOICE, "Blood", "Answer: B", 1),
         (CHOICE, "B", "It must be C, because ... so the answer is (C).", 0),

@@ -1,10 +1,14 @@
 """`exact`: the final answer equals the reference, ignoring case, spacing and punctuation; also for lettered options."""
 
-from ...signals.final_answers import FinalAnswer, final_answer, options, same, words_key
+import re
+
+from ...signals.final_answers import final_answer, options, same, stated_answer, words_key
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
 
+_SIGNS = re.compile(r"(?<=[\w)\]'\"])(?: *(!=|[<>]=?|==?)(?= *[\w(\['\"])|#(?!\w))")
+_FENCED = re.compile(r"(`{3,8}|~{3,8})\w{0,20}\n(.*?)\n?\1", re.DOTALL)
 EMPTY = AnswerScore(None, "the answer is empty")
 
 
@@ -27,15 +31,21 @@ def _option_of(task: Task, answer: ScoredAnswer) -> AnswerScore:
 
 
 def _answer_in(task: Task, answer: ScoredAnswer) -> AnswerScore:
-    right = words_key(task.reference)
-    if words_key(answer.text) == right:
-        return AnswerScore(1.0)
-    found = final_answer(answer.text, task.prompt, "text")
-    return AnswerScore(float(found is not None and found.key == right), f"says {_excerpt(found)}")
+    text = _in_fence(answer.text)
+    stated = stated_answer(text)
+    is_right = _key(task.reference) in (_key(text), _key(text if stated is None else stated))
+    return AnswerScore(float(is_right), "" if is_right else f"says {(stated or text).strip()[:80]!r}")
 
 
-def _excerpt(found: FinalAnswer | None) -> str:
-    return repr(found.text[:80]) if found else "something else at length"
+def _key(text: str) -> tuple[str, list[str]]:
+    """Returns the words and the signs that are no punctuation: "a > 1" differs from "a >= 1", and "C#" from "C"."""
+    return words_key(text) or " ".join(text.casefold().split()).strip("'\"`"), _SIGNS.findall(text)
+
+
+def _in_fence(text: str) -> str:
+    """Returns the code of an answer that is one fenced block and nothing else, or the answer."""
+    fenced = _FENCED.fullmatch(text.strip())
+    return fenced[2] if fenced else text
 
 
 def create() -> Exact:

@@ -16,6 +16,7 @@ from unicodedata import normalize
 
 from ..core.exchange import ToolSpec
 from ..core.messages import Message, ToolCall, ToolResult
+from .arithmetic import calculation
 from .cleaning import cleaned_answer
 from .languages import (
     content_stems,
@@ -130,7 +131,21 @@ class Evidence:
     def strange_facts(self) -> list[Fact]:
         of_turn = Known(_texts(self._turn))  # nearly all facts are in the turn itself; reading all sources is slow
         new = [fact for fact in self.own_facts if not of_turn.has(fact)]
-        return [fact for fact in new if not (self.sources.has(fact) or self.sources.yields(fact))]
+        strange = [fact for fact in new if not (self.sources.has(fact) or self.sources.yields(fact))]
+        return [fact for fact in strange if not self._is_summed_up(fact)]
+
+    def _is_summed_up(self, fact: Fact) -> bool:
+        return any(abs(value - result) <= half for value, half in fact.values for result in self._results_of_sums)
+
+    @cached_property
+    def _results_of_sums(self) -> set[float]:
+        """The results of the sums that the answer writes out, where they hold and each operand was known."""
+        results = set[float]()
+        for claim in calculation(self.text, self.prompt).claims:
+            operands = (Fact("number", f"{operand:g}", ((operand, 0.0),)) for operand in {*claim.operands} - results)
+            if claim.holds and all(map(self.sources.supports, operands)):
+                results.add(claim.value)
+        return results
 
     @cached_property
     def backed_facts(self) -> list[Fact]:

@@ -128,6 +128,26 @@ def test_a_call_of_this_turn_backs_what_it_has_returned_and_no_other_figure() ->
     )
 
 
+@pytest.mark.parametrize(
+    ("answer", "suspected"),
+    [
+        ("12 × 0.45 € + 2 × 3.20 € = 11.80 €.", False),
+        ("12 × 0.45 = 5.40 and 2 × 3.20 = 6.40; 5.40 + 6.40 = 11.80 EUR.", False),
+        ("12 × 0.45 € + 2 × 3.20 € = 12.80 €.", True),
+        ("12 × 0.55 € + 2 × 3.20 € = 13.00 €.", True),
+        ("They cost 17.35 EUR.", True),
+    ],
+)
+def test_a_sum_of_results_is_backed_where_it_is_written_out_and_holds(answer: str, suspected: bool) -> None:
+    price = ToolSpec("price", "The price of an item.", {"type": "object", "properties": {"item": {"type": "string"}}})
+    messages = [user("What do 12 rolls and 2 loaves cost?")]
+    for item, found in (("roll", "0.45 EUR"), ("bread", "3.20 EUR")):
+        asked = ToolCall("price", {"item": item}, item)
+        messages += [Message("assistant", (asked,)), Message("tool", (ToolResult(asked, (Text(found),)),))]
+
+    assert bool(unsupported_claim(answer, (price,), messages)) is suspected
+
+
 def test_what_a_table_has_in_different_rows_is_not_put_together() -> None:
     trains = '[{"departs": "08:12", "platform": 3}, {"departs": "09:40", "platform": 11}]'
     for table in (trains, "08:12, 3\n09:40, 11"):

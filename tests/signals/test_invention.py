@@ -131,10 +131,10 @@ def test_a_call_of_this_turn_backs_what_it_has_returned_and_no_other_figure() ->
 @pytest.mark.parametrize(
     ("answer", "suspected"),
     [
-        ("12 × 0.45 € + 2 × 3.20 € = 11.80 €.", False),
-        ("12 × 0.45 = 5.40 and 2 × 3.20 = 6.40; 5.40 + 6.40 = 11.80 EUR.", False),
-        ("12 × 0.45 € + 2 × 3.20 € = 12.80 €.", True),
-        ("12 × 0.55 € + 2 × 3.20 € = 13.00 €.", True),
+        ("12 * 0.45 € + 2 * 3.20 € = 11.80 €.", False),
+        ("12 * 0.45 = 5.40 and 2 * 3.20 = 6.40; 5.40 + 6.40 = 11.80 EUR.", False),
+        ("12 * 0.45 € + 2 * 3.20 € = 12.80 €.", True),
+        ("12 * 0.55 € + 2 * 3.20 € = 13.00 €.", True),
         ("They cost 17.35 EUR.", True),
     ],
 )

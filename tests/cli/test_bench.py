@@ -127,7 +127,7 @@ def test_a_model_that_is_not_there_is_found_before_any_money_is_spent(ai_battle:
 
 
 def test_a_run_without_any_answer_has_failed_and_says_why(ai_battle: Run, folder: Path) -> None:
-    mute = {"name": "mute", "model": {"type": "scripted", "script": [{"fail": "refused"}]}}
+    mute = {"name": "mute", "model": {"type": "scripted", "script": [{"fail": "quota"}]}}
     (folder / "suite.yaml").write_text(yaml.safe_dump(suite(folder, mute)))
     shown = ai_battle("bench", "run", "suite.yaml", "--out", "out")
 

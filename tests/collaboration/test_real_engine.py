@@ -35,7 +35,7 @@ class BriefJudge(Judge):
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with engine.served(engine.write_model(tmp_path_factory.mktemp("models") / "tiny.gguf")) as url:
+    with engine.serve_model(engine.write_model(tmp_path_factory.mktemp("models") / "tiny.gguf")) as url:
         yield url
 
 

@@ -95,8 +95,10 @@ async def test_time_is_a_limit_too(tmp_path: Path) -> None:
 
     result = await manager.run_discussion()
 
-    assert (result.status, result.stop_reason[:8]) == ("limit", "seconds:")
-    assert result.turns <= 8
+    name, used, *_ = result.stop_reason.split()
+    assert (result.status, name) == ("limit", "seconds:")
+    assert 1 <= result.turns <= 8
+    assert float(used) > 0.2  # however slow the machine is: not ended before its time
 
 
 async def test_an_answer_that_does_not_come_holds_up_no_run_longer_than_its_seconds(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"strategy": "peer", "secondary": LARGE}, "one model in 'peers', not 0"),
     ({"strategy": "council", "peers": [says("A")]}, "for one there is peer"),
     ({"strategy": "vote", "samples": 1}, "two samples or more"),
-    ({"strategy": "cascade"}, "beside the primary"),
+    ({"strategy": "cascade"}, "besides the primary"),
     ({"strategy": "minion", "secondary": LARGE, "max_loops": 1}, "two rounds or more"),
     ({"strategy": "handover"}, "secondary"),
     ({"strategy": "handover", "secondary": LARGE, "helper_sees": "prompt"}, "helper_sees is attempt or history"),

@@ -113,9 +113,7 @@ async def request_answer(participant: Participant, request: ModelRequest, listen
     if response.stop == "refusal":
         raise Refused(f"{participant.name} declined to answer: {response.text[:200]}", partial=response.text)
     if not response.text.strip():
-        called = ", ".join(call.name for call in response.tool_calls)
-        what = f"only called {called}, which it was not offered" if called else "gave an empty answer"
-        raise BadReply(f"{participant.name} {what} (stop: {response.stop}).")
+        raise BadReply(f"{participant.name} {_textless_answer(response)} (stop: {response.stop}).")
     if calls := response.message.tool_calls:
         names = ", ".join(call.name for call in calls)
         await listener(Warned(f"{participant.name} called {names} without having tools; only the text is kept."))
@@ -123,6 +121,11 @@ async def request_answer(participant: Participant, request: ModelRequest, listen
         kept = tuple(part for part in response.message.parts if not isinstance(part, ToolCall))
         return replace(response, message=replace(response.message, parts=kept))
     return response
+
+
+def _textless_answer(response: ModelResponse) -> str:
+    calls = ", ".join(call.name for call in response.tool_calls)
+    return f"only called {calls}, which it was not offered" if calls else "gave an empty answer"
 
 
 async def request_aside(

@@ -264,24 +264,29 @@ def _first_sum(side: Sequence[SumToken]) -> list[SumToken]:
         if token.kind == "word":
             words += token.text.count(" ") + 1
             continue
-        if token.text == ")" and not _has_open(kept, "("):
+        if _encloses(token, kept, ")"):
             break
-        if _begins_anew(token, kept):
+        if _starts_another(token, kept):
             return _without_open_end(kept) if words > 1 or [token] == kept else []
-        if words and kept and kept[-1].is_open:
+        if _breaks_off(kept, words):
             break
         kept.append(token)
         words = 0
     return _without_open_end(kept)
 
 
-def _has_open(kept: Sequence[SumToken], bracket: str) -> bool:
-    """Says whether one of these brackets has no counterpart yet: a sum may stand in brackets itself."""
-    brackets = [token.text for token in kept if token.kind == "bracket"]
-    return 2 * brackets.count(bracket) > len(brackets)
+def _encloses(token: SumToken, kept: Sequence[SumToken], bracket: str) -> bool:
+    """Checks whether a token is this bracket and has no counterpart in the sum, so that it is around the sum itself."""
+    brackets = [each.text for each in kept if each.kind == "bracket"]
+    return token.text == bracket and brackets.count("(") == brackets.count(")")
 
 
-def _begins_anew(token: SumToken, kept: Sequence[SumToken]) -> bool:
+def _breaks_off(kept: Sequence[SumToken], words: int) -> bool:
+    """Checks whether words follow an operator, which has no operand then."""
+    return words > 0 and bool(kept) and kept[-1].is_open
+
+
+def _starts_another(token: SumToken, kept: Sequence[SumToken]) -> bool:
     """Checks whether a token can't continue the sum."""
     return token.kind == "other" or (token.kind == "number" and bool(kept) and kept[-1].kind in _VALUES)
 
@@ -300,7 +305,7 @@ def _last_sum(side: Sequence[SumToken]) -> list[SumToken]:
         if token.kind == "word":
             words += token.text.count(" ") + 1
             continue
-        if token.text == "(" and not _has_open(kept, ")"):
+        if _encloses(token, kept, "("):
             break
         if _is_apart(token, kept, words):
             return _whole(kept) if words > (token.kind == "other") else []

@@ -151,13 +151,13 @@ _COUNTED_IN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """`value` is the number as it stands there, `unit` what a percent sign or a word such as "million" makes of 1."""
+    """A number and the `unit` that a percent sign or a word such as "million" multiplies it by."""
 
     value: Fraction
     unit: Fraction = Fraction(1)
 
     def equals(self, other: "Amount", tolerance: Fraction = Fraction(0)) -> bool:
-        """Says whether two amounts are the same; where one alone has a unit, it may have been left out of the other."""
+        """Checks whether two amounts are the same. If only one has a unit, the other may have left it out."""
         pairs = [(self.value * self.unit, other.value * other.unit)]
         if 1 in (self.unit, other.unit):
             pairs.append((self.value, other.value))
@@ -189,8 +189,12 @@ def spelled_number(text: str) -> Fraction | None:
     found = _IN_WORDS.findall(text)
     if not found or (found[-1].casefold() == "one" and text.strip(" .!*_").casefold() != "one"):
         return None
+    return _value_of_words(re.split(r"-| and | ", found[-1].casefold()))
+
+
+def _value_of_words(words: Iterable[str]) -> Fraction:
     whole = below = 0
-    for word in re.split(r"-| and | ", found[-1].casefold()):
+    for word in words:
         if (times := _MULTIPLIERS.get(word, 0)) > _THOUSAND // 10:
             whole, below = whole + (below or 1) * times, 0
         else:
@@ -206,7 +210,7 @@ def numbers(text: str) -> Iterator[Fraction]:
 
 
 def without_powers_of_ten(text: str) -> str:
-    """The text with 3 \u00d7 10^8 as 3e8."""
+    """Returns the text with 3 \u00d7 10^8 written as 3e8."""
     return _POWER_OF_TEN.sub(_exponent, text) if "10" in text else text
 
 
@@ -355,7 +359,7 @@ def are_comparable(left: str, right: str) -> bool:
 
 
 def has_conversion(text: str) -> bool:
-    """Says whether a text names two units of one dimension, so that a quantity may stand in it twice."""
+    """Checks whether a text names two units of one dimension, so that it may state a quantity twice."""
     names: dict[str, str] = {}
     volumes = ((dimension.replace("length\u00b3", "volume"), name) for dimension, name in units(text))
     return any(names.setdefault(dimension, name) != name for dimension, name in volumes)

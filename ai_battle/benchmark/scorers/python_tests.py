@@ -75,19 +75,20 @@ def _why(killed_because: str, stderr: str) -> str:
 def code_of(text: str, name: str = "") -> str:
     """Returns the Python program in an answer: the last block that defines `name`, or else all blocks.
 
-    A block without a language counts if no block says Python, as it may be output. Without blocks it is the whole text
-    if that is a program, or "".
+    Without blocks it is the whole text if that is a program, or "".
     """
     text = text[-LONGEST_ANSWER:]
-    found = [(language.lower(), code) for _, language, code in _BLOCK.findall(text)]
-    named = [code for language, code in found if language in ("python", "py", "python3")]
-    blocks = named or [code for language, code in found if not language]
+    # A block without a language may be output, so it counts only if no block says Python.
+    blocks = _blocks_in(text, ("python", "py", "python3")) or _blocks_in(text, ("",))
     if not blocks:
         return text if text.strip() and _is_program(text) else ""
-    defining = [
-        code for code in blocks if name and re.search(rf"^[ \t]*(?:async )?def {re.escape(name)}\b", code, re.MULTILINE)
-    ]
+    defines = re.compile(rf"^[ \t]*(?:async )?def {re.escape(name)}\b", re.MULTILINE)
+    defining = [code for code in blocks if name and defines.search(code)]
     return defining[-1] if defining else "\n".join(blocks)
+
+
+def _blocks_in(text: str, languages: tuple[str, ...]) -> list[str]:
+    return [code for _, language, code in _BLOCK.findall(text) if language.lower() in languages]
 
 
 def _is_program(text: str) -> bool:

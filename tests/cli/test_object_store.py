@@ -133,7 +133,7 @@ def test_a_killed_run_goes_on_elsewhere_where_it_was(store: ObjectStore, here: P
     run.communicate()
     kept = finished_turns(store, "runs/killed")
     outcome = ai_battle("resume", f"{RUNS}/killed", "-q")
-    assert f"{RUNS}/killed is claimed." in outcome.err
+    assert f"{RUNS}/killed is claimed;" in outcome.err
     assert outcome.code == 0
     assert kept < [*range(1, 25)] == finished_turns(store, "runs/killed")
     assert store.get("runs/killed/journal.jsonl").count(b'"run_resumed"') == 1

@@ -132,7 +132,7 @@ def test_results_without_a_cluster_can_be_gone_on_with(tmp_path: Path, capsys: p
     path.write_text(json.dumps(suite(tmp_path, *SETTINGS)))
     options = ["--executor", "ray", "--address", "127.0.0.1:1", "--out", str(out)]
     assert run_command(["bench", "run", str(path), *options]) == 2
-    assert f"go on with: ai-battle bench resume {out}" in capsys.readouterr().err
+    assert f"continue with: ai-battle bench resume {out}" in capsys.readouterr().err
     assert run_command(["bench", "resume", str(out), "--executor", "local"]) == 0
 
 

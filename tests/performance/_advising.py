@@ -1,4 +1,7 @@
-"""What an advisor that is not asked adds to a request in one process: it reads each step, and judges each answer."""
+"""Measures what an advisor that is not asked adds to a request in one process.
+
+It reads each step and judges each answer.
+"""
 
 import asyncio
 import time
@@ -21,8 +24,8 @@ BEGINNINGS = ("In short:", "To sum up:", "All read.", "Here it is.", "As asked:"
 READ = ToolSpec("read", "Reads a file.", {"properties": {"path": {"type": "string"}}, "required": ["path"]})
 
 
-class Says(ModelClient):
-    """Says something else each time, as an answer that comes again would be known."""
+class VaryingClient(ModelClient):
+    """Answers differently each time, as a repeated answer would be cached."""
 
     def __init__(self, part: Callable[[int], Part]) -> None:
         self._part = part
@@ -34,7 +37,10 @@ class Says(ModelClient):
 
 
 def conversation(results: int, talk: int) -> ModelRequest:
-    """A prompt and results of a kilobyte, made anew as a server makes them of each body; those of two talks differ."""
+    """Returns a prompt and results of a kilobyte, which differ between two talks.
+
+    All values are new, as a server makes them of each body.
+    """
     messages = [user("Read all files, and tell me what stands in them.")]
     for number in range(results):
         call = ToolCall("read", {"path": f"folder/file-{number}.txt"}, f"call_{number}")
@@ -44,7 +50,7 @@ def conversation(results: int, talk: int) -> ModelRequest:
 
 
 def answer(number: int) -> Part:
-    """An answer that nothing speaks against: a poor one brings the advice whose absence is measured."""
+    """Returns an answer without a flaw, as a poor one would bring advice, and its absence is measured."""
     begin, end = divmod(number, len(ENDS))
     return Text(f"{BEGINNINGS[begin % len(BEGINNINGS)]} {SAID} {ENDS[end]}")
 
@@ -54,8 +60,8 @@ def another_call(number: int) -> Part:
 
 
 def milliseconds(part: Callable[[int], Part], results: int, talks: int) -> list[float]:
-    """CPU of each request, which are of so many talks: with one of each, nothing in them was read before."""
-    pair = advisor.create(Says(part), Says(answer), stuck_detector=StuckDetector(), helping=Helping())
+    """Returns the CPU of each request. With as many talks as requests, nothing in a request was read before."""
+    pair = advisor.create(VaryingClient(part), VaryingClient(answer), stuck_detector=StuckDetector(), helping=Helping())
 
     async def time_request(number: int) -> float:
         request = conversation(results, number % talks)
@@ -69,8 +75,8 @@ def milliseconds(part: Callable[[int], Part], results: int, talks: int) -> list[
     return asyncio.run(time_requests())[3:]
 
 
-def advising() -> None:
-    """CPU of a request with an advisor that is not asked; the model behind it takes none."""
+def unused_advisor() -> None:
+    """Prints the CPU of a request with an advisor that is not asked, and a model that takes no time."""
     for results in (0, 6, 100):
         kinds = (("an answer", answer, 1), ("an answer, all new", answer, TIMES), ("a call", another_call, 1))
         for kind, part, talks in kinds:

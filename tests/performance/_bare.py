@@ -1,4 +1,4 @@
-"""The floor: the same exchanges with aiohttp and json alone, as one would write them in a minute."""
+"""The floor: the same exchanges with aiohttp and json alone."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ PROMPT = "Talk about the weather."
 
 
 async def ask(session: aiohttp.ClientSession, url: str, messages: list[dict[str, Any]], times: Times) -> str:
-    """The streamed answer."""
+    """Returns a streamed answer."""
     body = json.dumps(
         {"model": "gpt-4o", "messages": messages, "stream": True, "stream_options": {"include_usage": True}}
     )
@@ -30,7 +30,7 @@ async def ask(session: aiohttp.ClientSession, url: str, messages: list[dict[str,
 
 
 async def ask_whole(session: aiohttp.ClientSession, url: str, messages: list[dict[str, Any]], times: Times) -> str:
-    """The answer in one piece."""
+    """Returns an answer that arrives in one piece."""
     body = json.dumps({"model": "gpt-4o", "messages": messages})
     headers = {"content-type": "application/json", "authorization": "Bearer test-key"}
     async with session.post(f"{url}/chat/completions", data=body, headers=headers) as response:
@@ -42,7 +42,7 @@ async def ask_whole(session: aiohttp.ClientSession, url: str, messages: list[dic
 
 
 async def discussion(session: aiohttp.ClientSession, url: str, turns: int, *, streamed: bool = True) -> Times:
-    """Two voices in turn; the whole history is encoded anew for each request."""
+    """Lets two speakers take turns. The whole history is encoded again for each request."""
     said: list[str] = []
     times = Times()
     for turn in range(turns):

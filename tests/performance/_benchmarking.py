@@ -1,4 +1,4 @@
-"""A benchmark of benchmarks: a whole suite over loopback, against the bare clients asking the same."""
+"""Runs a whole benchmark suite over loopback, and bare clients that send the same requests."""
 
 import asyncio
 import json
@@ -16,11 +16,11 @@ from ai_battle.core.messages import user
 
 AT_ONCE = 64
 ANSWER = "word0"
-"""What the server of `_server` begins every answer with."""
+"""The first word of each answer of the server in `_server`."""
 
 
 def bare(url: str, samples: int) -> None:
-    """As one would write it in a minute: so many loops, one client each."""
+    """Sends the requests with `AT_ONCE` loops that have one client each."""
     asyncio.run(_ask(url, samples))
 
 
@@ -37,12 +37,14 @@ async def _ask(url: str, samples: int) -> None:
 
 
 def suite(url: str, samples: int, sizes: dict[int, float] | None = None) -> None:
-    """From the files to the results on the disk; `sizes` gets MiB of Python's memory by finished samples."""
+    """Runs a suite from its files to the results on disk. `sizes` gets MiB of Python's memory by finished samples."""
     with tempfile.TemporaryDirectory() as folder:
         loaded = load(_write_suite(url, samples, Path(folder)), base=Path(folder))
         store = begin(loaded, Path(folder) / "out")
         try:
-            ended = run(loaded, store, RunOptions(hear=_weigh(sizes) if sizes is not None else lambda progress: None))
+            ended = run(
+                loaded, store, RunOptions(hear=_memory_meter(sizes) if sizes is not None else lambda progress: None)
+            )
             assert (ended.progress.finished, ended.progress.failed) == (samples, 0)
         finally:
             store.close()
@@ -58,7 +60,7 @@ def memory_held(url: str, samples: int) -> dict[int, float]:
     return sizes
 
 
-def _weigh(sizes: dict[int, float]) -> Any:
+def _memory_meter(sizes: dict[int, float]) -> Any:
     def hear(progress: BenchmarkProgress) -> None:
         tenth = progress.finished * 10 // progress.total
         if tenth * progress.total // 10 not in sizes and tenth:

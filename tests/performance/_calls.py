@@ -1,4 +1,4 @@
-"""How many functions of Python a turn calls: the same on every machine, however busy it is."""
+"""Counts the functions of Python that a turn calls, which are the same on every machine under any load."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -9,7 +9,10 @@ FEW, MANY = 20, 60
 
 
 def counts(work: Callable[[int], Coroutine[Any, Any, Any]]) -> tuple[float, float]:
-    """Returns the calls of a turn, and those of a run beside its turns; what runs once in a process has run before."""
+    """Returns the calls of a turn, and those of a run besides its turns.
+
+    A first run, which is not counted, does what is done once in a process.
+    """
     asyncio.run(work(FEW))
     few, many = _calls(work(FEW)), _calls(work(MANY))
     turn = (many - few) / (MANY - FEW)

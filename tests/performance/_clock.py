@@ -1,4 +1,4 @@
-"""A model that says what time it is, word by word, so that who reads it knows how late a word comes: `create("50")`."""
+"""A model whose words are the current time, so that a reader knows how late a word arrives: `create("50")`."""
 
 import asyncio
 import time
@@ -25,5 +25,5 @@ class Clock(ModelClient):
 
 
 def create(model: str) -> ModelClient:
-    """`model` is how many words it says in a second."""
+    """Creates a clock. `model` is the number of words a second."""
     return Clock(float(model))

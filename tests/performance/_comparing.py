@@ -1,4 +1,7 @@
-"""Two costs in turn, so that a machine that changes its pace does so for both; what counts is the median ratio."""
+"""Compares two costs by the median of their ratios.
+
+The two are measured in turn, so that a machine that changes its speed does so for both.
+"""
 
 import asyncio
 import gc
@@ -12,27 +15,27 @@ from ._times import Times
 Cost = Callable[[], float]
 Work = Callable[[], Coroutine[Any, Any, list[Times]]]
 
-HEADER = f"{'':44} {'ours':>12} {'bare':>12}   ratio"
+HEADER = f"{'benchmark':60} {'ours':>12} {'floor':>12}   ratio (lowest to highest)"
 
 
 def compare(name: str, ours: Cost, bare: Cost, rounds: int = 5) -> float:
-    """Prints and returns the median ratio; the first round of each warms up and does not count."""
+    """Prints and returns the median ratio. The first round of each warms up and does not count."""
     ours()
     bare()
-    return in_turn(name, ours, bare, rounds)
+    return compare_warm(name, ours, bare, rounds)
 
 
-def in_turn(name: str, ours: Cost, bare: Cost, rounds: int) -> float:
-    """The same of what is warm already."""
+def compare_warm(name: str, ours: Cost, bare: Cost, rounds: int) -> float:
+    """Prints and returns the median ratio without a round to warm up."""
     pairs = [(ours(), bare()) for _ in range(rounds)]
     ratios = sorted(ours / bare for ours, bare in pairs)
     costs = f"{median(ours for ours, _ in pairs):9.2f} ms {median(bare for _, bare in pairs):9.2f} ms"
-    print(f"{name:44} {costs}   {median(ratios):5.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
+    print(f"{name:60} {costs}   {median(ratios):5.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
     return median(ratios)
 
 
-def milliseconds(work: Work, clock: Callable[[], float]) -> Cost:
-    """Returns what all of `work` costs, in an event loop of its own."""
+def cost_of_run(work: Work, clock: Callable[[], float]) -> Cost:
+    """Returns a function that runs `work` in a new event loop and returns its milliseconds by `clock`."""
 
     def cost() -> float:
         gc.collect()
@@ -43,8 +46,8 @@ def milliseconds(work: Work, clock: Callable[[], float]) -> Cost:
     return cost
 
 
-def of_wall(work: Callable[[], None], clock: Callable[[], float] = perf_counter) -> Cost:
-    """The wall time of something that is not awaited; by another clock its CPU time."""
+def cost_of_call(work: Callable[[], None], clock: Callable[[], float] = perf_counter) -> Cost:
+    """Returns a function that calls `work` and returns its milliseconds by `clock`."""
 
     def cost() -> float:
         gc.collect()
@@ -55,6 +58,6 @@ def of_wall(work: Callable[[], None], clock: Callable[[], float] = perf_counter)
     return cost
 
 
-def of_times(work: Work, seconds: Callable[[Times], float]) -> Cost:
-    """A figure out of the times of its turns."""
+def cost_of_times(work: Work, seconds: Callable[[Times], float]) -> Cost:
+    """Returns a function that runs `work` and returns a figure of its turns, in milliseconds."""
     return lambda: seconds(asyncio.run(work())[0]) * 1e3

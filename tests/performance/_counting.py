@@ -1,4 +1,4 @@
-"""What it costs a Redis that workers of several machines count together in it."""
+"""Measures the CPU of a Redis in which workers of several machines count together."""
 
 import asyncio
 import tempfile
@@ -29,7 +29,7 @@ REQUESTS, AT_ONCE, CLAIMS = 3_000, 64, 2_000
 
 
 def redis_counts() -> None:
-    """CPU of the Redis for a request whose key has all three limits, and for a claim by the number of workers."""
+    """Prints the CPU of the Redis for a request whose key has all three limits, and for a claim by workers."""
     with tempfile.TemporaryDirectory() as folder, redis_server(Path(folder)) as redis:
         asyncio.run(_by_requests(Path(folder), redis.url))
         asyncio.run(_by_workers(redis.url))
@@ -49,14 +49,14 @@ async def _by_requests(folder: Path, url: str) -> None:
 async def _ask(address: str, number: int) -> None:
     left = iter(range(number))
 
-    async def ask_again_and_again(session: aiohttp.ClientSession) -> None:
+    async def send_requests(session: aiohttp.ClientSession) -> None:
         for _ in left:
             async with session.post("/v1/messages", json=BODY, headers={"x-api-key": "k"}) as answer:
                 assert answer.status == 200, await answer.text()
                 await answer.read()
 
     async with aiohttp.ClientSession(address, connector=aiohttp.TCPConnector(limit=0)) as session:
-        await asyncio.gather(*(ask_again_and_again(session) for _ in range(AT_ONCE)))
+        await asyncio.gather(*(send_requests(session) for _ in range(AT_ONCE)))
 
 
 async def _by_workers(url: str) -> None:
@@ -64,7 +64,7 @@ async def _by_workers(url: str) -> None:
         store, name = RedisCounts(url), f"dollars/{workers}"
         before = 0.0
         for number in range(workers + CLAIMS):
-            if number == workers:  # by now all of them have used the key
+            if number == workers:  # all of them have used the key now
                 before = await _seconds(url)
             await store.claim(f"worker {number % workers}", name, Amounts(0.1, 0.1, number), 1e9)
         print(f"a claim, {workers} workers: {(await _seconds(url) - before) / CLAIMS * 1e3:.3f} ms of the Redis")

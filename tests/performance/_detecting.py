@@ -1,4 +1,4 @@
-"""Judging answers: what an assessment costs, and that it does not grow with what is hostile."""
+"""Measures the CPU of judging ordinary and hostile answers."""
 
 import gc
 import time
@@ -46,7 +46,7 @@ HOSTILE: Mapping[str, str] = {
 
 
 def ordinary(name: str) -> float:
-    """Milliseconds for an answer of 2,000 characters, or a call."""
+    """Returns the milliseconds for an answer of 2,000 characters, or a call."""
     response, prompt, context = ORDINARY[name]
     return _milliseconds(response, prompt, context)
 
@@ -57,7 +57,7 @@ def hostile(name: str, characters: int) -> float:
 
 
 def add_up() -> float:
-    """Milliseconds to add up a hundred thousand numbers: what the machine is worth now."""
+    """Returns the milliseconds to add up 100,000 numbers, which show the speed of the machine now."""
     started = time.process_time()
     total = 0
     for number in range(100_000):

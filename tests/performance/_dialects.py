@@ -1,4 +1,4 @@
-"""The reader of tool calls on hostile texts, and on ordinary answers in every dialect."""
+"""Measures the reader of tool calls on hostile texts, and on ordinary answers in every dialect."""
 # ruff: noqa: E501
 
 import time
@@ -18,7 +18,7 @@ HOSTILE = (
 
 
 def answers() -> list[str]:
-    """Each dialect once with a small call and once with code, between sentences."""
+    """Returns answers in each dialect, with small calls and with code, between sentences."""
     return [
         AROUND["around"].replace("%", write(calls))
         for write in DIALECTS.values()
@@ -27,7 +27,7 @@ def answers() -> list[str]:
 
 
 def speed(texts: list[str]) -> float:
-    """Megabytes a second."""
+    """Returns the megabytes that are read in a second."""
     started = time.process_time()
     for text in texts:
         parse_tool_calls(text, OFFERED)
@@ -35,7 +35,7 @@ def speed(texts: list[str]) -> float:
 
 
 def milliseconds(pattern: str, size: int) -> float:
-    """CPU time for so many characters of a pattern, again and again."""
+    """Returns the CPU time for `size` characters of a repeated pattern."""
     text = pattern * (size // len(pattern))
     started = time.process_time()
     parse_tool_calls(text, OFFERED)

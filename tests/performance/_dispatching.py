@@ -1,4 +1,4 @@
-"""Calls of a trivial tool, directly and through what runs a model's calls, in CPU time."""
+"""Measures the CPU of calls of a trivial tool, directly and through the tool manager."""
 
 import asyncio
 import gc
@@ -11,7 +11,7 @@ from ai_battle.core.messages import ToolCall
 TIMES, ROUNDS = 50, 10
 
 
-class Adds(Tool):
+class AddTool(Tool):
     name = "add"
     description = "Adds two numbers."
     parameters = {  # noqa: RUF012
@@ -25,28 +25,28 @@ class Adds(Tool):
 
 @tool
 def plus(a: int, b: int = 1) -> dict[str, int]:
-    """Adds two numbers, in a thread, as all functions that are not asynchronous."""
+    """Adds two numbers. It runs in a thread, as all functions that are not asynchronous."""
     return {"sum": a + b}
 
 
-TOOLS: dict[str, Tool] = {"add": Adds(), "plus": plus}
+TOOLS: dict[str, Tool] = {"add": AddTool(), "plus": plus}
 MANAGER = ToolManager(ToolRegistry(TOOLS.values()))
 
 
 def dispatch(name: str = "add", at_once: int = 1) -> float:
-    """Milliseconds that so many calls take together."""
+    """Returns the milliseconds that `at_once` calls take together."""
     calls = [ToolCall(name, {"a": number}) for number in range(at_once)]
     return _milliseconds(lambda: asyncio.gather(*map(MANAGER.run, calls)) if at_once > 1 else MANAGER.run(calls[0]))
 
 
 def direct(name: str = "add", at_once: int = 1) -> float:
-    """The same without anything around the tool."""
+    """Returns the milliseconds of the same calls without the tool manager."""
     given, execute = [{"a": number, "b": 1} for number in range(at_once)], TOOLS[name].execute
     return _milliseconds(lambda: asyncio.gather(*map(execute, given)) if at_once > 1 else execute(given[0]))
 
 
 def _milliseconds(work: Any) -> float:
-    """Of so many rounds, the one that other work disturbed least."""
+    """Returns the least of `ROUNDS` rounds, which other work disturbed least."""
 
     async def repeat() -> float:
         gc.collect()

@@ -1,4 +1,4 @@
-"""A discussion of many turns in which one of two small models is helped at each of its own."""
+"""Runs a long discussion in which one of two small models is helped at each of its turns."""
 
 import random
 from typing import Any
@@ -13,15 +13,15 @@ from ._times import Times
 WORDS = ("bridge", "city", "cars", "river", "people", "traffic", "money", "plan", "council", "year", "walk", "trade")
 
 
-class TurnListener(Listener):
-    """Wants whole answers: all of a run but the words as they come."""
+class WholeAnswerListener(Listener):
+    """Receives all events but the words of answers as they arrive."""
 
     wants = WHOLE_ANSWER
 
 
 async def run_with_help(url: str, turns: int, *, listens: bool) -> list[Times]:
-    """Over HTTP by the URL of a server; without one all are scripts, of which no window is known."""
-    heard = Listener() if listens else TurnListener()
+    """Runs over HTTP with the server at `url`. Without a URL all models are scripts, which have no context window."""
+    heard = Listener() if listens else WholeAnswerListener()
     await ConversationManager.from_config(_config(url, turns)).run_discussion(heard)
     return [heard.times]
 
@@ -40,7 +40,7 @@ def _config(url: str, turns: int) -> dict[str, Any]:
 
 
 def _script(entries: int) -> dict[str, Any]:
-    """Answers of 60 words each, over and over."""
+    """Returns a model with a loop of answers of 60 words."""
     words = random.Random(entries)
     said = [f"{' '.join(words.choices(WORDS, k=60))}." for _ in range(entries)]
     return {"type": f"scripted/{entries}", "script": said, "loop": True}

@@ -1,4 +1,4 @@
-"""How long it takes to find the lessons for a request among 100,000, by words and by meaning."""
+"""Measures the search for the lessons of a request among 100,000, by words and by meaning."""
 
 import tempfile
 from array import array
@@ -17,7 +17,10 @@ PAIR, NUMBER = "small + large", 100_000
 
 
 def lessons() -> None:
-    """Words are as often as in a language (Zipf's law), so that some are in most of the requests."""
+    """Prints the times of the search.
+
+    Words are as frequent as in a language (Zipf's law), so that some are in most of the requests.
+    """
     random = Random(1)
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = ["".join(random.choices(letters, k=random.randrange(3, 12))) for _ in range(30_000)]
@@ -33,8 +36,10 @@ def lessons() -> None:
             keep_lesson(store, PAIR, request(random.randrange(8, 120)), "So.", "", places[number % len(places)])
         for length in (10, 50, 200):
             prompts = [request(length) for _ in range(100)]
-            _tell(f"lessons of {NUMBER:,} for a request of {length} words", [_seconds(store, each) for each in prompts])
-            _tell("  by meaning, in 512 dimensions", [_seconds(store, each, places[0]) for each in prompts])
+            _print_times(
+                f"lessons of {NUMBER:,} for a request of {length} words", [_seconds(store, each) for each in prompts]
+            )
+            _print_times("  by meaning, in 512 dimensions", [_seconds(store, each, places[0]) for each in prompts])
         store.close()
 
 
@@ -52,6 +57,6 @@ def _seconds(store: EvidenceStore, prompt: str, place: TextPlace | None = None) 
     return (perf_counter() - begun) * 1e3
 
 
-def _tell(what: str, taken: Sequence[float]) -> None:
+def _print_times(what: str, taken: Sequence[float]) -> None:
     _, middle, high = quantiles(taken, n=4)
-    print(f"{what:60} {middle:6.2f} ms ({high:.2f} in a quarter, {max(taken):.2f} at most)", flush=True)
+    print(f"{what:60} {middle:6.2f} ms (third quartile {high:.2f}, highest {max(taken):.2f})", flush=True)

@@ -1,4 +1,4 @@
-"""Measures of a conversation of 150 words a turn, in CPU time."""
+"""Measures the CPU of the signals of a conversation with 150 words a turn."""
 
 import time
 
@@ -9,7 +9,7 @@ WORDS = 150
 
 
 def per_turn(turns: int) -> float:
-    """Milliseconds that a turn takes behind so many others, the median of 100."""
+    """Returns the milliseconds that a turn takes after `turns` others, the median of 100."""
     fold = ConversationSignals(turns)
     fold.open("Should the city close the old bridge to cars?")
     spoken = [word for each in dialogues() if each.language != "zh" for turn in each.turns for word in turn.split()]

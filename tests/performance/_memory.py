@@ -1,4 +1,4 @@
-"""What a very long discussion with a context budget holds in memory."""
+"""Measures the memory of a very long discussion with a context budget."""
 
 import asyncio
 import gc
@@ -20,10 +20,10 @@ class Talker(ModelClient):
 
 
 def memory_held(turns: int, at: tuple[int, ...]) -> dict[int, float]:
-    """MiB of Python's memory after those turns."""
+    """Returns the MiB of Python's memory after each of the turns `at`."""
     sizes: dict[int, float] = {}
 
-    async def weigh(event: Event) -> None:
+    async def note_memory(event: Event) -> None:
         if isinstance(event, TurnFinished) and event.turn in at:
             gc.collect()
             sizes[event.turn] = tracemalloc.get_traced_memory()[0] / 2**20
@@ -34,7 +34,7 @@ def memory_held(turns: int, at: tuple[int, ...]) -> dict[int, float]:
     )
     tracemalloc.start()
     try:
-        asyncio.run(manager.run_discussion(weigh))
+        asyncio.run(manager.run_discussion(note_memory))
     finally:
         tracemalloc.stop()
     return sizes

@@ -1,4 +1,4 @@
-"""The product doing the same: YAML-shaped configuration, all wrappers, the journal, a listener for every event."""
+"""The product doing what the floor does, with configuration, all wrappers, the journal and a listener."""
 
 import asyncio
 from typing import Any
@@ -23,7 +23,7 @@ def config(url: str, turns: int) -> dict[str, Any]:
 
 
 class Listener:
-    """A screen that is off: hears all, shows nothing, and notes the times."""
+    """A screen that is off: it receives all events, shows nothing and notes the times."""
 
     def __init__(self) -> None:
         self.times = Times()
@@ -38,13 +38,13 @@ class Listener:
 
 
 async def run_without_listener(url: str, turns: int) -> list[Times]:
-    """The same with nobody listening."""
+    """Runs a discussion without a listener."""
     await ConversationManager.from_config(config(url, turns)).run_discussion()
     return []
 
 
 async def single_turns(url: str, turns: int) -> list[Times]:
-    """So many direct calls of `run_conversation_turn`, two voices in turn."""
+    """Calls `run_conversation_turn` once for each turn, with two speakers in turn."""
     client = create_client("gpt-4o", base_url=url, api_key="test-key")
     manager = ConversationManager([Participant("Ann", client), Participant("Bob", client)], goal=PROMPT)
     times, said = Times(), PROMPT
@@ -59,7 +59,7 @@ async def single_turns(url: str, turns: int) -> list[Times]:
 
 
 async def discussions(url: str, turns: int, at_once: int = 1) -> list[Times]:
-    """From the configuration to the end of the run, in the working directory."""
+    """Runs discussions from their configuration to the end, in the working directory."""
     listeners = [Listener() for _ in range(at_once)]
     manager = ConversationManager.from_config(config(url, turns))
     await asyncio.gather(*(manager.run_discussion(heard) for heard in listeners))

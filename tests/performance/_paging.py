@@ -1,4 +1,4 @@
-"""The page in headless Chromium: how long a run of 500 turns takes to open, and how late streamed words are there."""
+"""Measures the page in headless Chromium: how fast 500 turns open, and how late streamed words arrive."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ OPENED = f"""window.opened = new Promise((resolve) => {{
   }};
   look();
 }})"""
-"""Milliseconds since the page was asked for: when the first turns are there, and when all of them are drawn."""
+"""Milliseconds from asking for the page until the first turns are there, and until all of them are drawn."""
 LATE = """(() => {
   window.late = [];
   new MutationObserver((changes) => {
@@ -46,8 +46,8 @@ LATE = """(() => {
 """Milliseconds between the oldest word of each piece of an answer and its place in the page."""
 
 
-def opening_page() -> None:
-    """Wall time from asking for the page to a run of 500 turns in it; each in a new browser that keeps nothing."""
+def page_load() -> None:
+    """Prints the wall time from asking for a page of 500 turns to its last one, each in a new browser."""
     asyncio.run(_open())
 
 
@@ -56,7 +56,7 @@ async def _open() -> None:
     async with page_of(Path.cwd()) as client:
         times = [await _opening_times(client) for _ in range(ROUNDS)]
     for name, values in zip(("the first turns", f"all {TURNS} turns"), zip(*times, strict=True), strict=True):
-        print(f"{f'wall, {name} in the page':44} {median(values):9.0f} ms ({min(values):.0f} to {max(values):.0f})")
+        print(f"{f'wall, {name} in the page':60} {median(values):9.0f} ms ({min(values):.0f} to {max(values):.0f})")
 
 
 async def _opening_times(client: PageClient) -> list[float]:
@@ -79,9 +79,9 @@ def _long_run() -> list[Event]:
     return [*events, RunFinished("done", "turns", TURNS, NOTHING_USED)]
 
 
-def watching_page() -> None:
-    """Prints how late words of ten runs at once come into two tabs that watch all of them."""
-    os.environ["XDG_STATE_HOME"] = str(Path.cwd())  # trusted code is remembered in this folder, not in that of its user
+def page_delay() -> None:
+    """Prints how late the words of ten concurrent runs arrive in two tabs that watch all of them."""
+    os.environ["XDG_STATE_HOME"] = str(Path.cwd())  # trust in code is stored in this folder, not in the user's
     for rate in (50, 200):
         asyncio.run(_watch(rate))
 
@@ -93,7 +93,7 @@ async def _watch(rate: int) -> None:
         for tab in tabs:
             await tab.page.add_init_script(LATE)
             await tab.open(client, f"/watch?{'&'.join(f'run={name}' for name in names)}")
-        await asyncio.sleep(1)  # a tab that has just come gets all that was said before in one piece
+        await asyncio.sleep(1)  # a new tab gets everything that was said before in one piece
         for tab in tabs:
             await tab.page.evaluate("window.late.length = 0")
         for tab in tabs:
@@ -103,11 +103,11 @@ async def _watch(rate: int) -> None:
         assert len(shown) == 1, "the tabs do not agree"
         name = f"words of {RUNS} runs, {rate} a second each"
         last = quantiles(late, n=100)[98]
-        print(f"{name:44} {median(late):9.0f} ms, 99 %: {last:.0f} ms, latest {max(late):.0f} ms, {len(late)} pieces")
+        print(f"{name:60} {median(late):9.0f} ms, 99 %: {last:.0f} ms, latest {max(late):.0f} ms, {len(late)} pieces")
 
 
 async def _start_run(client: PageClient, rate: int, place: int) -> str:
-    """Starts a run of ten who speak one after another; trusts the code of the clock as its user would."""
+    """Starts a run of ten speakers, and confirms the clock's code as a user would."""
     models = "".join(f"    P{n}: {{type: tests.performance._clock/{rate}}}\n" for n in range(SPEAKERS))
     body = {"source": f"run{place}.yaml", "text": f"discussion:\n  turns: 1\n  goal: Talk.\n  models:\n{models}"}
     status, said = await client.send("/api/runs", **body)

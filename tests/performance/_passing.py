@@ -1,4 +1,4 @@
-"""The floor of a server: what one writes in a minute with aiohttp to pass requests on as they are."""
+"""The floor of a server: aiohttp passes requests on as they are."""
 
 import asyncio
 import sys

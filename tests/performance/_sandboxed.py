@@ -1,4 +1,4 @@
-"""A program that prints a number, behind a fence and as a plain process."""
+"""Runs a program that prints a number, in a sandbox and as a plain process."""
 
 import asyncio
 import sys
@@ -12,13 +12,13 @@ CODE = "print(1)"
 
 
 def fences() -> dict[str, Sandbox]:
-    """The one that is chosen here, and the one without namespaces."""
+    """Returns the sandbox that is chosen on this machine, and the one without namespaces."""
     chosen = choose()
     return {found.name: found for found in (chosen, Sandbox(Landlock()))}
 
 
 def run_fenced(sandbox: Sandbox) -> float:
-    """Milliseconds."""
+    """Returns the milliseconds of the program in a sandbox."""
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as workspace:
         work = sandbox.run(Program("python", CODE), Path(workspace), SandboxLimits())
         started = time.perf_counter()
@@ -27,6 +27,8 @@ def run_fenced(sandbox: Sandbox) -> float:
 
 
 def plain() -> float:
+    """Returns the milliseconds of the program as a plain process."""
+
     async def work() -> None:
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", CODE, stdout=-1, stderr=-1)
         assert (await process.communicate())[0] == b"1\n"

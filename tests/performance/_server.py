@@ -1,4 +1,4 @@
-"""A fake OpenAI server in a process of its own, so that its work is not counted as the client's."""
+"""Starts a fake OpenAI server in its own process, so that its work is not counted as the client's."""
 
 import asyncio
 import subprocess
@@ -11,9 +11,9 @@ from ai_battle.testing import FakeProviders, call, reply
 
 @contextmanager
 def server(*, words: int, chunks: int, delay: float = 0.0, calls: int = 0) -> Iterator[str]:
-    """The base URL of a server whose every answer has that many words, streamed in that many chunks.
+    """Yields the base URL of a server whose answers have `words` words in `chunks` chunks.
 
-    With `calls` it calls that many tools first, until it has their results.
+    If `calls` is not 0, it calls that many tools first, until it has their results.
     """
     arguments = [sys.executable, "-m", "tests.performance._server", *map(str, (words, chunks, delay, calls))]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
@@ -27,7 +27,7 @@ def server(*, words: int, chunks: int, delay: float = 0.0, calls: int = 0) -> It
 async def _serve(words: int, chunks: int, delay: float, calls: int) -> None:
     async with FakeProviders(keep=1) as fakes:
         text = " ".join(f"word{number % 97}" for number in range(words))
-        if calls:  # as a model tells of them
+        if calls:  # a model mentions their results
             text = (
                 f"The sums are {', '.join(str(number + 1) for number in range(calls))}: {' '.join(['and so on'] * 18)}."
             )

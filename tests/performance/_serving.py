@@ -1,4 +1,4 @@
-"""What the server adds to a request, against a server of a few lines that passes requests on as they are."""
+"""Measures what the server adds to a request, against a short server that passes requests on as they are."""
 
 import asyncio
 import json
@@ -29,12 +29,12 @@ ROUTES = "server:\n  routes:\n" + "".join(
         "advisor": ", secondary: openai/words-21, strategy: advisor",
     }.items()
 )
-"""What answers to whom, by the number of words of its model."""
+"""Routes with and without a strategy, by the number of words that their model answers."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """Requests of one kind, `at_once` at a time."""
+    """Equal requests, `at_once` at a time."""
 
     body: bytes
     requests: int
@@ -42,14 +42,14 @@ class Work:
 
     @classmethod
     def of(cls, model: str, requests: int, *, stream: bool = False, at_once: int = 64, **more: Any) -> "Work":
-        """`more` are fields of the body beside those that each request has."""
+        """Makes requests for `model`. `more` are fields of the body besides those that each request has."""
         said = {"messages": [{"role": "user", "content": "What is in the file?"}], **more}
         body = {"model": f"openai/{model}", "max_tokens": 900, "stream": stream, **said}
         return cls(json.dumps(body).encode(), requests, at_once)
 
 
 def assistant(api: str) -> dict[str, Any]:
-    """Returns what a coding assistant sends first: 110 kB, most of them tools and instructions."""
+    """Returns the first body of a coding assistant: 110 kB, most of them tools and instructions."""
     schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
     tools: list[dict[str, Any]] = [{"name": f"read_{n}", "description": "Reads a file. " * 230} for n in range(20)]
     instructions = "Be short, and read before you write. " * 300
@@ -64,13 +64,13 @@ def assistant(api: str) -> dict[str, Any]:
 
 
 def long_talk() -> dict[str, Any]:
-    """As many bytes, in two hundred messages."""
+    """Returns a body of 110 kB in two hundred messages."""
     text = "The file says that it is what it was. " * 14
     return {"messages": [{"role": ("user", "assistant")[n % 2], "content": f"{n}. {text}"} for n in range(199)]}
 
 
 def working_talk(api: str) -> dict[str, Any]:
-    """As many bytes in two hundred messages: calls of a tool and what it returned."""
+    """Returns a body of 110 kB in two hundred messages: calls of a tool and their results."""
     text = "The file says that it is what it was. " * 24
     schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
     messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all files."}]
@@ -91,7 +91,7 @@ def working_talk(api: str) -> dict[str, Any]:
     return {"messages": messages, "tools": [{"type": "function", "function": {**tool, "parameters": schema}}]}
 
 
-def kinds(api: str) -> dict[str, Work]:
+def workloads(api: str) -> dict[str, Work]:
     return {
         "a plain request": Work.of("words-20", 600),
         "a stream of 20 chunks": Work.of("words-20", 400, stream=True),
@@ -106,7 +106,7 @@ def kinds(api: str) -> dict[str, Work]:
 
 @dataclass(frozen=True)
 class Running:
-    """A server in a process of its own; `path` is where requests go."""
+    """A server in a process of its own. Requests go to `path`; it started in `seconds`."""
 
     process: subprocess.Popen[bytes]
     url: str
@@ -115,7 +115,10 @@ class Running:
 
     @property
     def cpu(self) -> float:
-        """Seconds that its threads have used, to the nanosecond: a clock of ticks is too coarse for a plain request."""
+        """Returns the seconds that its threads have used.
+
+        The scheduler counts nanoseconds; a clock of ticks is too coarse for a plain request.
+        """
         threads = Path(f"/proc/{self.process.pid}/task").iterdir()
         return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads) / 1e9
 
@@ -125,7 +128,7 @@ class Running:
         return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmRSS")) / 1024
 
     def milliseconds(self, work: Work) -> float:
-        """CPU for one request."""
+        """Returns the CPU of one request."""
         before = self.cpu
         asyncio.run(_drive(self.url + self.path, work))
         return (self.cpu - before) * 1e3 / work.requests
@@ -133,7 +136,7 @@ class Running:
 
 @contextmanager
 def start_server(path: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Iterator[Running]:
-    """Until it listens; what it says goes to a file, and its bytecode is kept, as in production."""
+    """Starts a server and waits until it listens. Its bytecode is kept, as in production."""
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.NamedTemporaryFile() as said:
         begun = time.perf_counter()
@@ -167,14 +170,14 @@ def upstream() -> Iterator[str]:
 
 @contextmanager
 def both(api: str = "/v1/messages", routes: str = "") -> Iterator[tuple[Running, Running]]:
-    """Ours and the one that passes on, before the same provider."""
+    """Starts our server and the one that passes requests on, for the same provider."""
     with ExitStack() as running:
         url = running.enter_context(upstream())
-        yield running.enter_context(ours(url, api, routes)), running.enter_context(passing(url))
+        yield running.enter_context(our_server(url, api, routes)), running.enter_context(pass_through_server(url))
 
 
 @contextmanager
-def ours(url: str, api: str = "/v1/messages", routes: str = "") -> Iterator[Running]:
+def our_server(url: str, api: str = "/v1/messages", routes: str = "") -> Iterator[Running]:
     environment = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "k", "BIG_MODEL": "openai/words-20"}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "served.yaml"
@@ -185,54 +188,56 @@ def ours(url: str, api: str = "/v1/messages", routes: str = "") -> Iterator[Runn
 
 
 @contextmanager
-def passing(url: str) -> Iterator[Running]:
+def pass_through_server(url: str) -> Iterator[Running]:
     with start_server("/v1/chat/completions", "tests.performance._passing", f"{url}/chat/completions") as server:
         yield server
 
 
 def start(make: Callable[[str], AbstractContextManager[Running]], url: str) -> float:
-    """Milliseconds from the command to the first request that could come."""
+    """Returns the milliseconds from the command until the server listens."""
     with make(url) as server:
         return server.seconds * 1e3
 
 
 def added_times(server: Running, helped: Work, direct: Work, rounds: int = 12) -> list[float]:
-    """Milliseconds that one request takes beyond the other, sorted.
+    """Returns the sorted milliseconds that `helped` takes beyond `direct`.
 
-    Each round asks the one, twice the other and the one again: a machine that changes its pace does so for both.
+    Each round measures direct, helped, helped, direct, so that a machine that changes its speed does so for both.
     """
     taken = [[server.milliseconds(work) for work in (direct, helped, helped, direct)] for _ in range(rounds + 1)]
     return sorted((second + third - first - fourth) / 2 for first, second, third, fourth in taken[1:])
 
 
-def serving() -> None:
-    """CPU of the server's process for one request, against a server that passes requests on; its start; its memory."""
+def server_requests() -> None:
+    """Compares the server's CPU per request, and its start, with a server that passes requests on; prints memory."""
     for api in ("/v1/messages", "/v1/chat/completions"):
         with both(api) as (server, bare):
-            for kind, work in kinds(api).items():
+            for kind, work in workloads(api).items():
                 name = f"cpu, {kind}, {api.rpartition('/')[2]}"
                 compare(name, partial(server.milliseconds, work), partial(bare.milliseconds, work))
     with upstream() as url:
-        compare("wall, the server's start", partial(start, ours, url), partial(start, passing, url))
-        with ours(url, routes=ROUTES) as server:
+        compare("wall, the server's start", partial(start, our_server, url), partial(start, pass_through_server, url))
+        with our_server(url, routes=ROUTES) as server:
             strategies(server)
-        with ours(url) as server:
+        with our_server(url) as server:
             server.milliseconds(Work.of("words-20", 5_000))
-            print(f"{'memory after 5,000 requests':44} {server.megabytes:8.1f} MiB", flush=True)
+            print(f"{'memory after 5,000 requests':60} {server.megabytes:8.1f} MiB", flush=True)
 
 
 def budgets() -> None:
-    """CPU for a request of a key whose dollars, requests at once and requests a minute are counted over all workers."""
+    """Compares the CPU of a request whose key has limits, counted over all workers, with that of a key without."""
     limits = "budget_usd: 1000, concurrent: 500, per_minute: 1000000"
     with (
         upstream() as url,
-        ours(url, routes=_config_with_key("")) as plain,
-        ours(url, routes=_config_with_key(limits)) as counted,
+        our_server(url, routes=_config_with_key("")) as plain,
+        our_server(url, routes=_config_with_key(limits)) as counted,
     ):
         for kind, words in (("a plain request", 20), ("a stream of 20 chunks", 20)):
             work = Work.of(f"words-{words}", 600, stream="stream" in kind)
             compare(
-                f"cpu, {kind}, its key counted", partial(counted.milliseconds, work), partial(plain.milliseconds, work)
+                f"cpu, {kind}, its key has limits",
+                partial(counted.milliseconds, work),
+                partial(plain.milliseconds, work),
             )
 
 
@@ -244,24 +249,25 @@ def _config_with_key(limits: str) -> str:
     )
 
 
-ASKED = {
+ANSWERS = {
     "20 words": (20, True, True),
     "200 words": (200, True, True),
     "20 words in one piece": (20, False, True),
-    "the same, to none streamed": (20, False, False),
+    "20 words, neither streamed": (20, False, False),
 }
-"""How many words are answered, whether to the client they are streamed, and whether to the one of the direct route."""
+"""The words of an answer, whether the client wants a stream of the helped route, and of the direct one."""
 
 
 def strategies(server: Running) -> None:
-    """What is judged is let pass, so each route calls the same model once; what judging takes is in it.
+    """Prints the CPU that each strategy adds to a request. Judging is included.
 
-    A strategy listens to the model, so its call is a streamed one; that of a direct route is as its client asks.
+    Each judged answer passes, so each route calls the same model once. A strategy streams the call, as it listens to
+    the model; a direct route streams only if its client does.
     """
     for strategy in ("rescue", "draft_verify", "advisor"):
-        for kind, (words, *streams) in ASKED.items():
+        for kind, (words, *streams) in ANSWERS.items():
             names = (f"{strategy}-{words}", f"direct-{words}")
-            helped, direct = map(_asking, names, (1_200 // words,) * 2, streams)
+            helped, direct = map(_work_of_route, names, (1_200 // words,) * 2, streams)
             _print_added(strategy, kind, added_times(server, helped, direct))
 
 
@@ -270,20 +276,20 @@ def _print_added(what: str, kind: str, taken: list[float]) -> None:
     print(f"{f'cpu that {what} adds, {kind}':60} {middle:6.2f} ms ({low:.2f} to {high:.2f})", flush=True)
 
 
-def advisors() -> None:
-    """CPU that an advisor of the client's adds which is not asked; nothing is judged."""
+def client_advisor() -> None:
+    """Prints the CPU that a client's advisor adds if it is not asked. Nothing is judged."""
     tool = {"type": "openrouter:advisor", "parameters": {"model": "openai/words-21"}}
     for api in ("/v1/messages", "/v1/chat/completions"):
-        with upstream() as url, ours(url, api, routes=ROUTES) as server:
-            for kind, (words, streamed, _) in [*ASKED.items()][:3]:
-                direct = _asking(f"direct-{words}", 1_200 // words, streamed)
+        with upstream() as url, our_server(url, api, routes=ROUTES) as server:
+            for kind, (words, streamed, _) in [*ANSWERS.items()][:3]:
+                direct = _work_of_route(f"direct-{words}", 1_200 // words, streamed)
                 helped = replace(direct, body=json.dumps({**json.loads(direct.body), "tools": [tool]}).encode())
                 _print_added(
                     "a client's advisor", f"{kind}, {api.rpartition('/')[2]}", added_times(server, helped, direct)
                 )
 
 
-def _asking(route: str, requests: int, stream: bool) -> Work:
+def _work_of_route(route: str, requests: int, stream: bool) -> Work:
     work = Work.of("it", requests, stream=stream, at_once=32)
     return replace(work, body=work.body.replace(b"openai/it", route.encode()))
 
@@ -293,11 +299,11 @@ async def _drive(url: str, work: Work) -> None:
     headers = {"content-type": "application/json", "x-api-key": "k"}
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
-        async def one_after_another() -> None:
+        async def send_requests() -> None:
             for _ in left:
                 async with session.post(url, data=work.body, headers=headers) as answer:
                     text = await answer.read()
                     assert answer.status == 200, text
                     assert b"word" in text
 
-        await asyncio.gather(*(one_after_another() for _ in range(work.at_once)))
+        await asyncio.gather(*(send_requests() for _ in range(work.at_once)))

@@ -1,4 +1,4 @@
-"""What a shadow adds to the answers of a pair, against the same pair without one in the same server."""
+"""Measures what a shadow adds to the answers of a pair, against the same pair without one in the same server."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ from statistics import median, quantiles
 
 import aiohttp
 
-from ._serving import ours, upstream
+from ._serving import our_server, upstream
 
 SHADOW = "shadow: {share: 0.02, judge: openai/words-19, budget: {cost_usd: 1, unpriced: allow}}"
 PAIR = "model: openai/words-20, secondary: openai/words-21, strategy: rescue"
@@ -26,7 +26,7 @@ async def _milliseconds(session: aiohttp.ClientSession, url: str, name: str) -> 
 
 
 async def _round(url: str) -> dict[str, list[float]]:
-    """Both routes in turn, a block of requests each: what a shadow does in between falls on its own route."""
+    """Returns the times of both routes, asked in turn in blocks, so that a shadow's work falls on its own route."""
     taken: dict[str, list[float]] = {name: [] for name in NAMES}
     async with aiohttp.ClientSession() as session:
         for number in range(BLOCKS):
@@ -36,8 +36,8 @@ async def _round(url: str) -> dict[str, list[float]]:
 
 
 def shadow() -> None:
-    """Wall time of answers of a pair whose shadow draws 2 % of the requests, against the pair without one."""
-    with upstream() as url, ours(url, "/v1/chat/completions", ROUTES) as server:
+    """Compares the wall time of answers of a pair whose shadow draws 2 % of the requests with the pair alone."""
+    with upstream() as url, our_server(url, "/v1/chat/completions", ROUTES) as server:
         asyncio.run(_round(server.url + server.path))
         rounds = [asyncio.run(_round(server.url + server.path)) for _ in range(ROUNDS)]
     for percent in (50, 99):
@@ -45,4 +45,4 @@ def shadow() -> None:
         ratios = sorted(followed / bare for followed, bare in found)
         costs = "".join(f"{median(column):9.2f} ms " for column in zip(*found, strict=True))
         name = f"wall, p{percent} of an answer with a shadow"
-        print(f"{name:44} {costs}  {median(ratios):5.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)
+        print(f"{name:60} {costs}  {median(ratios):5.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})", flush=True)

@@ -1,4 +1,4 @@
-"""What a new Python pays to import something, without what it pays to start at all."""
+"""Measures what a new Python process costs to import modules and to run commands."""
 
 import os
 import resource
@@ -18,13 +18,13 @@ EMPTY = ("-c", "pass")
 
 
 def milliseconds(*arguments: str) -> float:
-    """CPU of `python ARGUMENTS` beyond that of an empty program."""
+    """Returns the CPU of `python ARGUMENTS` beyond that of an empty program."""
     return _cpu(*arguments) - _cpu(*EMPTY)
 
 
 @contextmanager
 def live_run() -> Iterator[Cost]:
-    """The CPU of `ai-battle run` of two turns with a model of OpenAI and one of Ollama, as fakes play them."""
+    """Yields a function that returns the CPU of `ai-battle run` of two turns, with fakes of OpenAI and Ollama."""
     with FakeProviders.in_thread() as fakes, tempfile.TemporaryDirectory() as folder:
         fakes.openai.says(*["From the cloud."] * 40)
         fakes.ollama.says(*["From this machine."] * 40)
@@ -43,7 +43,7 @@ def live_run() -> Iterator[Cost]:
 
 @contextmanager
 def first_text() -> Iterator[Cost]:
-    """Wall milliseconds from typing `ai-battle talk` to the first answer on the screen, of fakes that take no time."""
+    """Yields a function that returns the wall time from `ai-battle talk` to its first answer, with instant fakes."""
     with FakeProviders.in_thread() as fakes, tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, **fakes.environment, "XDG_CACHE_HOME": folder}
         numbers = iter(range(1_000))
@@ -65,25 +65,25 @@ def first_text() -> Iterator[Cost]:
 
 
 def whole(*arguments: str) -> float:
-    """CPU of `python ARGUMENTS`, with that of starting Python at all."""
+    """Returns the CPU of `python ARGUMENTS`, with that of starting Python."""
     return _cpu(*arguments)
 
 
 def whole_wall(*arguments: str) -> float:
-    """Wall time of `python ARGUMENTS`."""
+    """Returns the wall time of `python ARGUMENTS`."""
     began = time.perf_counter()
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
     return (time.perf_counter() - began) * 1e3
 
 
 def _cpu(*arguments: str, environment: Mapping[str, str] | None = None) -> float:
-    """As of an installed package, whose bytecode is there from the first time on."""
+    """Returns the CPU of a command whose bytecode is kept, as an installed package's is."""
     kept = {name: value for name, value in (environment or os.environ).items() if name != "PYTHONDONTWRITEBYTECODE"}
-    before = _of_children()
+    before = _children_cpu()
     subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL, env=kept)
-    return (_of_children() - before) * 1e3
+    return (_children_cpu() - before) * 1e3
 
 
-def _of_children() -> float:
+def _children_cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -1,4 +1,4 @@
-"""Offline sweeps: 48 settings over 200 recorded answers, against reading their file with gzip and json alone."""
+"""Sweeps 48 settings over 200 recorded answers, against reading their file with gzip and json alone."""
 
 import gzip
 import json
@@ -14,7 +14,7 @@ ITEMS = 200
 
 
 def works(folder: Path) -> tuple[Callable[[], None], Callable[[], None]]:
-    """The sweep of answers that were assessed before, and reading them."""
+    """Returns the sweep of assessed answers, and the function that reads their file."""
     path = _few(folder)
     items = recorded_pairs(create().read(path))
     return lambda: _sweep(items), lambda: _read(path)

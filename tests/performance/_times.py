@@ -1,10 +1,10 @@
-"""What is noted of each turn of a discussion, the same for the loop and for the product."""
+"""Notes the times of each turn of a discussion, in the same way for the loop and the product."""
 
 import time
 
 
 class Times:
-    """`cpu` are the CPU seconds of the whole turns, `first` the wall seconds to the first text of each."""
+    """The CPU seconds of whole turns in `cpu`, and the wall seconds to the first text of each in `first`."""
 
     def __init__(self) -> None:
         self.cpu: list[float] = []
@@ -23,7 +23,7 @@ class Times:
             self.first.append(time.perf_counter() - self._begun)
 
     def end(self) -> None:
-        """The next turn's CPU is counted from here on, so what happens in between is the turn's too."""
+        """Ends a turn. The next turn's CPU counts from here, so it includes what happens between the two."""
         now = time.process_time()
         self.cpu.append(now - self._before)
         self._before = now

@@ -1,4 +1,4 @@
-"""Turns in which a model calls eight tools at once over HTTP, streamed, and answers when it has their results."""
+"""Runs turns in which a model calls eight tools at once over HTTP and then answers from their results."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import aiohttp
 from ai_battle import ConversationManager, Participant, create_client
 
 from ._bare import PROMPT
-from ._dispatching import Adds
+from ._dispatching import AddTool
 from ._ours import Listener
 from ._times import Times
 
@@ -17,8 +17,8 @@ _HEADERS = {"content-type": "application/json", "authorization": "Bearer test-ke
 _TOOL = {
     "type": "function",
     "function": {
-        "name": Adds.name,
-        "description": Adds.description,
+        "name": AddTool.name,
+        "description": AddTool.description,
         "parameters": {
             "type": "object",
             "properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 1}},
@@ -31,7 +31,7 @@ _TOOL = {
 async def ours(url: str, turns: int) -> list[Times]:
     client = create_client("gpt-4o", base_url=url, api_key="test-key")
     people = [Participant(name, client) for name in ("Ann", "Bob")]
-    manager = ConversationManager(people, goal=PROMPT, mode="no-meta", turns=turns // 2, tools=[Adds()])
+    manager = ConversationManager(people, goal=PROMPT, mode="no-meta", turns=turns // 2, tools=[AddTool()])
     heard = Listener()
     try:
         result = await manager.run_discussion(heard)
@@ -42,7 +42,7 @@ async def ours(url: str, turns: int) -> list[Times]:
 
 
 async def bare(url: str, turns: int) -> list[Times]:
-    times, said, tool = Times(), list[str](), Adds()
+    times, said, tool = Times(), list[str](), AddTool()
     async with aiohttp.ClientSession() as session:
         for turn in range(turns):
             times.begin()
@@ -65,7 +65,7 @@ async def bare(url: str, turns: int) -> list[Times]:
 async def _ask(
     session: aiohttp.ClientSession, url: str, messages: list[dict[str, Any]], times: Times
 ) -> tuple[str, list[dict[str, Any]]]:
-    """The streamed answer, and its calls put together of their pieces."""
+    """Returns a streamed answer, and its calls joined from their pieces."""
     body = {"model": "gpt-4o", "messages": messages, "tools": [_TOOL], "stream": True}
     body["stream_options"] = {"include_usage": True}
     said, calls = list[str](), dict[int, dict[str, Any]]()

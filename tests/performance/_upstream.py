@@ -1,7 +1,7 @@
-"""A model provider that costs next to nothing: a request for the model `words-20` gets an answer of twenty words.
+"""A fake provider with next to no cost: the model `words-20` answers twenty words.
 
-A streamed answer comes a word at a time: as fast as it can be written, or, from `slow-20`, each a moment after the one
-before, as models produce them.
+A streamed answer has a word in each chunk. They are written as fast as possible, or, by `slow-20`, a moment apart, as
+models produce them.
 """
 
 import asyncio
@@ -65,18 +65,18 @@ class Upstream(asyncio.Protocol):
         kind, words = (found[1], int(found[2])) if found else (b"words", 1)
         if STREAMED.search(body):
             self._transport.write(HEAD + _chunk({"role": "assistant", "content": ""}))
-            self._say(0, words, BETWEEN_WORDS if kind == b"slow" else 0.0)
+            self._write_words(0, words, BETWEEN_WORDS if kind == b"slow" else 0.0)
         else:
             self._transport.write(_whole(words))
 
-    def _say(self, number: int, words: int, pause: float) -> None:
+    def _write_words(self, number: int, words: int, pause: float) -> None:
         if self._transport.is_closing():
             return
         self._transport.write(LAST if number == words else EVENTS[number % len(EVENTS)])
         if number < words and pause:
-            self._loop.call_later(pause, self._say, number + 1, words, pause)
+            self._loop.call_later(pause, self._write_words, number + 1, words, pause)
         elif number < words:
-            self._loop.call_soon(self._say, number + 1, words, pause)
+            self._loop.call_soon(self._write_words, number + 1, words, pause)
 
 
 async def main() -> None:

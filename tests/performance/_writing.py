@@ -1,4 +1,4 @@
-"""Streams written for clients, and long requests of theirs read, against doing it with one dict and `json`."""
+"""Measures writing streams for clients and reading their long requests, against one dict and `json`."""
 
 import gc
 import json
@@ -20,7 +20,7 @@ WORDS = [TextDelta(f"wörd {number} \n") for number in range(97)]
 
 
 def stream_writer(wire: Any, chunks: int = CHUNKS) -> Callable[[], float]:
-    """Milliseconds of CPU for one stream of so many chunks."""
+    """Returns a function that measures the CPU of writing a stream of `chunks` chunks."""
 
     def write() -> None:
         writer = wire.StreamWriter("m")
@@ -33,7 +33,7 @@ def stream_writer(wire: Any, chunks: int = CHUNKS) -> Callable[[], float]:
 
 
 def dump_stream(chunks: int = CHUNKS) -> float:
-    """The same with a dict and `json.dumps` for each chunk."""
+    """Returns the CPU of the same with a dict and `json.dumps` for each chunk."""
 
     def write() -> None:
         for number in range(chunks):
@@ -45,7 +45,7 @@ def dump_stream(chunks: int = CHUNKS) -> float:
 
 
 def translate_requests() -> float:
-    """Requests of a coding assistant, 24 tools and 110 kB, from the client's bytes to those for an OpenAI upstream."""
+    """Returns the CPU of turning requests of 110 kB with 24 tools into requests for an OpenAI upstream."""
 
     def translate() -> None:
         for _ in range(REQUESTS):
@@ -55,7 +55,7 @@ def translate_requests() -> float:
 
 
 def parse_requests() -> float:
-    """The same bytes parsed and written again by `json`."""
+    """Returns the CPU of parsing and writing the same bytes with `json`."""
 
     def parse() -> None:
         for _ in range(REQUESTS):

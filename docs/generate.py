@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from ai_battle.config.editors import json_schema
-from ai_battle.providers._endpoints import built_in_providers
+from ai_battle.providers._endpoints import packaged_providers
 
 from .generating import codes, commands, events, keys, models, names
 
@@ -26,7 +26,7 @@ KINDS = ("benchmark", "discussion", "server")
 
 
 def schema(kind: str) -> str:
-    return json.dumps(json_schema(kind, built_in_providers()), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(json_schema(kind, packaged_providers()), indent=2, ensure_ascii=False) + "\n"
 
 
 def page(name: str) -> str:

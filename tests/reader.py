@@ -17,7 +17,7 @@ from .pages import Block
 INSTALLING = ("python3 -m venv", ". .venv", "pip install")
 BACKGROUND = "python -m ai_battle.testing"
 CTRL_C = "^C"
-PATIENCE = 120.0
+WAIT_SECONDS = 120.0
 
 
 class Reader:
@@ -55,7 +55,7 @@ class Reader:
         elif CTRL_C in expected:
             printed = self._interrupt(command)
         else:
-            printed = self._run(command).communicate(timeout=PATIENCE)[0]
+            printed = self._run(command).communicate(timeout=WAIT_SECONDS)[0]
         lines = [line for line in expected if line != CTRL_C]
         assert re.fullmatch(_pattern(lines), f"{printed.strip()}\n"), f"{where}: {command} printed\n{printed}"
 
@@ -89,12 +89,12 @@ class Reader:
         words = pages.words(command)
         journal = self._folder / words[words.index("--out") + 1] / "journal.jsonl"
         process = self._run(command)
-        ends = time.monotonic() + PATIENCE
+        ends = time.monotonic() + WAIT_SECONDS
         while not journal.exists() or journal.read_text(encoding="utf-8").count('"turn_finished"') < 3:
             assert time.monotonic() < ends, "no two turns were finished"
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
-        return process.communicate(timeout=PATIENCE)[0]
+        return process.communicate(timeout=WAIT_SECONDS)[0]
 
 
 def _pattern(expected: Sequence[str]) -> str:

@@ -92,7 +92,7 @@ class Verdict:
         return fmean(totals) if totals and len(totals) == len(self.participants) else None
 
     @property
-    def measured_by(self) -> Hashable:
+    def basis(self) -> Hashable:
         """The judges, criteria, weights and scale that comparable verdicts share; None if participants' differ."""
         used = {frozenset(key[::2] for key in self._pairs if key[1] == each) for each in self.participants}
         is_comparable = len(used) == 1 and self.mean is not None
@@ -102,7 +102,7 @@ class Verdict:
     def leader(self) -> str:
         """The participant who is ahead in both orders; empty if there is a tie, or no fair comparison."""
         ahead = {self._ahead(order) for order in BOTH}
-        return ahead.pop() if len(ahead) == 1 and len(self.participants) > 1 and self.measured_by else ""
+        return ahead.pop() if len(ahead) == 1 and len(self.participants) > 1 and self.basis else ""
 
     def _ahead(self, order: int) -> str:
         totals = {each: self.total(each, (order,)) or 0.0 for each in self.participants}
@@ -149,7 +149,7 @@ class Verdict:
             return f"{self.leader} is ahead, in both orders."
         if len(self.participants) < 2:
             return ""
-        if not self.measured_by:
+        if not self.basis:
             return "Nobody is ahead, as not everything was measured for all of them."
         return "A tie: nobody is ahead in both orders."
 

@@ -19,7 +19,7 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit
 from ..core.plugins import near
-from ..providers._endpoints import PACKAGE, built_in_providers, is_plugin
+from ..providers._endpoints import PACKAGE, is_plugin, packaged_providers
 from ..providers._names import parse
 from ..providers._recordings import Recorder
 from ..providers.person import NAME as PERSON
@@ -134,7 +134,7 @@ def _describer(discussion: Discussion, context: BuildContext) -> Model | None:
     return participant("describe_with", HelperSettings(type=discussion.describe_with), context)
 
 
-def read_as_they_are(loaded: LoadedDiscussion) -> Iterator[frozenset[str]]:
+def native_file_kinds(loaded: LoadedDiscussion) -> Iterator[frozenset[str]]:
     """Yields for each participant's model the kinds of files that it receives unchanged."""
     discussion, providers = loaded.file.discussion, BuildContext.of(loaded).providers
     for spec in discussion.models.values():
@@ -328,10 +328,10 @@ def section_problems(context: BuildContext, trusted: Collection[str] = ()) -> It
 
 
 def _section_problems(name: str, section: Mapping[str, object], *, may_ask: bool) -> Iterable[Problem]:
-    if name in built_in_providers() or (section.get("base_url") and not is_plugin(name)):
+    if name in packaged_providers() or (section.get("base_url") and not is_plugin(name)):
         return _key_problems(name, section)
     if not is_plugin(name):
-        words = f"there is no such provider, and no base_url for one{near(name, [*built_in_providers()])}"
+        words = f"there is no such provider, and no base_url for one{near(name, [*packaged_providers()])}"
         return [Problem(("providers", name), words, key=True)]
     return _option_problems(name, section) if may_ask else ()
 

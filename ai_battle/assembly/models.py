@@ -17,7 +17,7 @@ from ..core.errors import ConfigError, Unreachable
 from ..core.ledger import SpendingLimits, unpriced_reason
 from ..core.messages import FILE_KINDS
 from ..core.redaction import NO_SECRETS, Redactor, without_keys
-from ..providers._calls import PATIENT, ProviderCaller
+from ..providers._calls import DEFAULT_RETRY, ProviderCaller
 from ..providers._calls import RetryPolicy as RetryPolicy
 from ..providers._capabilities import readable_files
 from ..providers._endpoints import PACKAGE, create_provider, provider_module, provider_traits
@@ -61,7 +61,7 @@ class BuildContext:
     prices: Mapping[str, Any] = field(default_factory=dict)
     context_windows: Mapping[str, int] = field(default_factory=dict)
     environment: Mapping[str, str] | None = field(default=None, repr=False)
-    retry: RetryPolicy = PATIENT
+    retry: RetryPolicy = DEFAULT_RETRY
     starts: Mapping[str, int] = field(default_factory=dict)
     recorder: Recorder | None = None
     recording: RecordedExchanges | None = None
@@ -162,7 +162,7 @@ def live_model(client: ModelClient) -> Model:
     return Model(ModelName(type(client).__name__, ""), client, {})
 
 
-def create_client(type: str, *, retry: RetryPolicy = PATIENT, **settings: Any) -> ModelClient:  # noqa: A002
+def create_client(type: str, *, retry: RetryPolicy = DEFAULT_RETRY, **settings: Any) -> ModelClient:  # noqa: A002
     """Returns a metered client with retries for a model type such as "gpt-4o" or "ollama/phi4".
 
     `settings` are the provider's: `base_url, api_key, headers, api_version, transport, client` (an official SDK's

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..evidence.store import EvidenceStore
     from .recipes import Recipe
 
-PATIENCE = 60.0
+SHADOW_SECONDS = 60.0
 """Seconds that a finished run waits for the comparisons of its answers."""
 PAIRS = ("discussion", "collaboration", "pairs")
 
@@ -264,9 +264,9 @@ class RunHelp:
                 shadow.start(self.store)
 
     async def finish(self) -> None:
-        """Waits until the sampled answers are compared, for `PATIENCE` seconds per shadow."""
+        """Waits until the sampled answers are compared, for `SHADOW_SECONDS` seconds per shadow."""
         for shadow in self.shadows:
-            await shadow.join(PATIENCE)
+            await shadow.join(SHADOW_SECONDS)
 
     async def aclose(self) -> None:
         """Closes shadows and models that nothing else closes; a helper is closed with the model it helps."""

@@ -181,8 +181,10 @@ class Recipe:
         limits = HelpLimits(**help_.limits.model_dump())
         check = Verification(self.sandbox, required="verify" in help_.model_fields_set) if help_.verify else None
         verification = Tested(VERIFICATION, check, VERIFIES) if check else None
-        looks = tuple(self._checks(known))
-        return partial(Helping, help_.helper_timeout, help_.helper_sees, limits, looks=looks, verification=verification)
+        checks = tuple(self._checks(known))
+        return partial(
+            Helping, help_.helper_timeout, help_.helper_sees, limits, checks=checks, verification=verification
+        )
 
     def _checks(self, known: frozenset[str]) -> Iterator[AnswerCheck]:
         """Yields the checks of an answer, cheapest first, because each may make the later ones superfluous."""

@@ -12,7 +12,7 @@ from ..config.benchmark import BenchmarkFile, DatasetSettings, ScorerSettings
 from ..config.documents import FileKind, Source, YamlText, read_document
 from ..config.packaged import packaged_suite, packaged_suites
 from ..config.problems import Problem
-from ..config.rewriting import renamed_below
+from ..config.rewriting import rename_keys_below
 from ..config.tree import Node
 from ..core.errors import ConfigError
 from ..core.plugins import near
@@ -24,7 +24,7 @@ from .tasks import Task
 
 
 def _rewritten(tree: Node) -> tuple[Node, tuple[str, ...]]:
-    return renamed_below(tree, ("benchmark", "settings"), "primary", "model"), ()
+    return rename_keys_below(tree, ("benchmark", "settings"), "primary", "model"), ()
 
 
 SUITE = FileKind("benchmark", BenchmarkFile, _rewritten)

@@ -139,7 +139,7 @@ def smallest_seen(count: int, spread: float) -> float:
     return min(1.0, SIGMAS * sqrt((spread + 1) / (count + 2) / count)) if count else 1.0
 
 
-def seen_with(difference: float, share: float) -> int:
+def tasks_to_show(difference: float, share: float) -> int:
     """Returns how many paired tasks show a difference when the settings differ on `share` of them."""
     return ceil((SIGMAS / difference) ** 2 * share)
 
@@ -187,8 +187,10 @@ class ComparedPair:
         if self.is_decided:
             return f"{self.b} is {self.verdict} than {self.a} by {100 * abs(self.found.mean):.1f} points"
         if self.verdict == "not enough data":
-            return f"not enough data on {self.a} and {self.b}; {_seen_words([self])}; {_needed_words([self])}"
-        return f"no difference between {self.a} and {self.b} is shown; {_seen_words([self])}"
+            return (
+                f"not enough data on {self.a} and {self.b}; {_sensitivity_text([self])}; {_tasks_needed_text([self])}"
+            )
+        return f"no difference between {self.a} and {self.b} is shown; {_sensitivity_text([self])}"
 
     @property
     def is_decided(self) -> bool:
@@ -197,7 +199,7 @@ class ComparedPair:
     @property
     def tasks_needed(self) -> int:
         """The number of tasks that would show a difference that matters."""
-        return seen_with(MATTERS, max(self.found.spread, 1.0) / max(self.found.count, 1))
+        return tasks_to_show(MATTERS, max(self.found.spread, 1.0) / max(self.found.count, 1))
 
 
 def compare_pairs(pairs: Sequence[tuple[Names, Mapping[str, float], Mapping[str, float]]]) -> list[ComparedPair]:
@@ -225,16 +227,16 @@ def _together(alike: Sequence[ComparedPair]) -> str:
     first = alike[0]
     if len(alike) == 1:
         return first.sentence
-    more = f"; {_needed_words(alike)}" if first.verdict == "not enough data" else ""
-    return f"{first.verdict} in {len(alike):,} comparisons; {_seen_words(alike)}{more}"
+    more = f"; {_tasks_needed_text(alike)}" if first.verdict == "not enough data" else ""
+    return f"{first.verdict} in {len(alike):,} comparisons; {_sensitivity_text(alike)}{more}"
 
 
-def _seen_words(pairs: Sequence[ComparedPair]) -> str:
+def _sensitivity_text(pairs: Sequence[ComparedPair]) -> str:
     tasks, points = _range([pair.found.count for pair in pairs]), _range([100 * pair.smallest for pair in pairs])
     return f"with {tasks} tasks only differences above {points} point{'s' * (points != '1')} can be seen"
 
 
-def _needed_words(pairs: Sequence[ComparedPair]) -> str:
+def _tasks_needed_text(pairs: Sequence[ComparedPair]) -> str:
     return f"{MATTERS * 100:.0f} points need about {_range([pair.tasks_needed for pair in pairs])} tasks"
 
 

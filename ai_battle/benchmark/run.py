@@ -119,7 +119,7 @@ def run(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOu
 
 async def play(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOutcome:
     make = partial(Player, _sample_context(suite, options, store.folder))
-    keeper = [store] if suite.benchmark.cache and suite.benchmark.repeats == 1 and _asked_twice(suite) else []
+    keeper = [store] if suite.benchmark.cache and suite.benchmark.repeats == 1 and _share_a_model(suite) else []
     there = {"address": options.address} if options.address else {}
     executor = plugins.create(EXECUTORS, suite.benchmark.executor, make, *keeper, tell=options.tell, **there)
     try:
@@ -158,7 +158,7 @@ def _sample_context(suite: Suite, options: RunOptions, folder: Path) -> SampleCo
     )
 
 
-def _asked_twice(suite: Suite) -> bool:
+def _share_a_model(suite: Suite) -> bool:
     """Checks whether two settings share a model, since otherwise the cache finds nothing."""
     models = [{model.type for model in setting.models} for setting in suite.settings]
     return sum(map(len, models)) > len(set().union(*models))

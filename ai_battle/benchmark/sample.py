@@ -92,7 +92,7 @@ class Sample:
     def is_unreadable(self) -> bool:
         return not self.has_failed and self.score.value is None
 
-    def scored_by(self, unscored: Unscored) -> Self:
+    def with_unscored_rule(self, unscored: Unscored) -> Self:
         """Returns the sample, with an unreadable answer counted as wrong unless such are excluded."""
         if unscored == "exclude" or not self.is_unreadable:
             return self

@@ -77,7 +77,7 @@ def setting_results(store: Store) -> list[SettingResult]:
 
 def _setting_result(store: Store, name: str, described: Mapping[str, Any]) -> SettingResult:
     samples = tuple(map(_without_texts, store.samples(name)))
-    counted = tuple(sample.scored_by(store.unscored_rule) for sample in samples)
+    counted = tuple(sample.with_unscored_rule(store.unscored_rule) for sample in samples)
     return SettingResult(name, described, counted, sum(sample.is_unreadable for sample in samples))
 
 

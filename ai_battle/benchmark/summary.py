@@ -19,7 +19,7 @@ from .setting_results import Axis, ComparedSettings, SettingResult, alone, by_ta
 from .settings import RECORDED
 from .store import Store
 from .suite import DATASET_KEY
-from .sweep import SweepResult, grid, rates, replayed_of, sweep
+from .sweep import SweepResult, answer_pairs, grid, rates, sweep
 from .tasks import Task
 
 VERSION = 1
@@ -183,7 +183,7 @@ def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) ->
         rows.append(_row(each, whole, compared, tasks))
     hear("working out settings that were not run")
     answers = _first_answers(compared.settings)
-    items, of = replayed_of(store, everything)
+    items, of = answer_pairs(store, everything)
     return BenchmarkSummary(
         store.fact("name", store.folder.name),
         len(tasks),
@@ -203,7 +203,7 @@ def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) ->
         tuple(_items(everything, tasks)),
         store.fact("forecast"),
         store.spent_dollars(),
-        (*_left_out(rows, compared, len(tasks)), *_notes(rows, store)),
+        (*_omission_notes(rows, compared, len(tasks)), *_notes(rows, store)),
     )
 
 
@@ -376,7 +376,7 @@ def _not_scored(rows: Sequence[SettingRow], unscored: Unscored) -> Iterator[str]
             yield f"{sum(counts):,} of {sum(row.samples for row in rows):,} samples {what}: {', '.join(named)}"
 
 
-def _left_out(rows: Sequence[SettingRow], compared: ComparedSettings, tasks: int) -> Iterator[str]:
+def _omission_notes(rows: Sequence[SettingRow], compared: ComparedSettings, tasks: int) -> Iterator[str]:
     """Yields notes on tasks and settings outside the comparison."""
     if compared.tasks and len(compared.tasks) < tasks:
         yield f"the figures are over the {len(compared.tasks):,} of {tasks:,} tasks that all compared settings have"

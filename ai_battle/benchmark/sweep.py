@@ -209,7 +209,7 @@ MOST = 1_000
 """The most tasks that are assessed; more would not change the figures visibly."""
 
 
-def replayed_of(store: Store, settings: Sequence[SettingResult]) -> tuple[list[Replayed], str]:
+def answer_pairs(store: Store, settings: Sequence[SettingResult]) -> tuple[list[Replayed], str]:
     """Returns pairs of answers and the names of their models; empty if no pair was recorded."""
     pair = next(filter(None, (_both_alone(each, settings) for each in settings)), None)
     if pair:
@@ -237,7 +237,7 @@ def _replayed_settings(store: Store, small: SettingResult, large: SettingResult)
 
 
 def _first_samples(store: Store, setting: str) -> Mapping[str, Sample]:
-    first = (sample.scored_by(store.unscored_rule) for sample in store.samples(setting) if not sample.repeat)
+    first = (sample.with_unscored_rule(store.unscored_rule) for sample in store.samples(setting) if not sample.repeat)
     return {sample.task: sample for sample in first if not sample.has_failed and sample.score.value is not None}
 
 

@@ -86,7 +86,7 @@ def _show_list(found: SurveyedProvider) -> None:
         click.echo(f"  {found.message}")
         return
     rows = (
-        (f"  {model.name}", str(model.says.get("context_window", "")), ", ".join(_abilities(model)))
+        (f"  {model.name}", str(model.capabilities.get("context_window", "")), ", ".join(_abilities(model)))
         for model in found.models
     )
     show_rows(("  model", "window", "can"), rows, padding=(0, 2), show_header=bool(found.models))
@@ -97,11 +97,11 @@ def _has_models(found: SurveyedProvider) -> bool:
 
 
 def _abilities(model: ListedModel) -> list[str]:
-    return [name for name, value in model.says.items() if value is True]
+    return [name for name, value in model.capabilities.items() if value is True]
 
 
 def _to_json(found: SurveyedProvider) -> dict[str, Any]:
-    models = [{"name": model.name, **model.says} for model in found.models]
+    models = [{"name": model.name, **model.capabilities} for model in found.models]
     return {"state": found.state, "message": found.message, "models": models}
 
 

@@ -5,11 +5,11 @@ import json
 import click
 
 from ai_battle.config.editors import SCHEMAS, json_schema
-from ai_battle.providers._endpoints import built_in_providers
+from ai_battle.providers._endpoints import packaged_providers
 
 
 @click.command("schema")
 @click.argument("kind", type=click.Choice([*SCHEMAS]), default="discussion")
 def command(kind: str) -> None:
     """Print the JSON Schema of a YAML format, for editors."""
-    click.echo(json.dumps(json_schema(kind, built_in_providers()), indent=2, ensure_ascii=False))
+    click.echo(json.dumps(json_schema(kind, packaged_providers()), indent=2, ensure_ascii=False))

@@ -99,7 +99,7 @@ class Series:
 
     def _codes(self) -> Iterator[int]:
         for run in self.runs:
-            if self._used_up:
+            if self._reached_limit:
                 yield self._tell_limit()
                 return
             code = self._code(run)
@@ -110,7 +110,7 @@ class Series:
     def _codes_together(self) -> Iterator[int]:
         discuss = self._discuss_elsewhere if self._is_elsewhere else self._discuss
         discussions = [partial(discuss, run) for run in self.runs]
-        may_begin = lambda: not self._used_up  # noqa: E731
+        may_begin = lambda: not self._reached_limit  # noqa: E731
         is_whole = play_together(discussions, self._executor, self.at_once, may_begin, self._end_one)
         self._ended.sort(key=lambda ended: self.runs.index(ended.run))
         yield from (exit_code(ended.result.status) for ended in self._ended)
@@ -120,7 +120,7 @@ class Series:
             yield self._tell_limit()
 
     @property
-    def _used_up(self) -> BudgetReached | None:
+    def _reached_limit(self) -> BudgetReached | None:
         return nearest(self.limits, self._used)
 
     def _tell(self, words: str) -> None:
@@ -128,7 +128,7 @@ class Series:
             click.echo(words, err=True)
 
     def _tell_limit(self) -> int:
-        if reached := self._used_up:
+        if reached := self._reached_limit:
             in_dollars = reached.limit == "cost_usd"
             option, form = ("--max-cost", dollars) if in_dollars else ("--max-time", clock)
             spent = f"{form(reached.used)} of {form(reached.allowed)}"

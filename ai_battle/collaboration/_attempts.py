@@ -18,7 +18,7 @@ from ..judging.agreement import Ballot
 from ..judging.assessment import Assessment
 from ..judging.detector import StuckDetector
 from ..judging.early_stop import Watched, watches
-from ..wire.dialects.arguments import fit, misfit
+from ..wire.dialects.arguments import arguments_error, fit
 from ._checks import Judges, assess
 from ._prompts import (
     HelpCase,
@@ -41,15 +41,15 @@ _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*?)```", re.IGNORECASE | re.DOTALL)
 class Candidate:
     """An answer with the detector's assessment.
 
-    `attempt` counts the model's own answers from 1. `silence` is the error if there was no answer at all; `misfit` says
-    what is wrong with the answer's form; `again` is true if it only repeats calls that have results. `ballot` is what
-    it comes down to in a vote; `verified` holds what running code has shown.
+    `attempt` counts the model's own answers from 1. `silence` is the error if there was no answer; `form_problem`
+    says what is wrong with the answer's form; `again` is true if it only repeats calls that have results. `ballot` is
+    what it comes down to in a vote; `verified` holds what running code has shown.
     """
 
     draft: Draft
     judged: Assessment
     silence: ProviderError | None = None
-    misfit: str = ""
+    form_problem: str = ""
     again: bool = False
     ballot: Ballot | None = None
     verified: tuple[CheckResult, ...] = ()
@@ -141,7 +141,7 @@ class Attempts:
         An answer of the wrong form gets one more attempt in any case.
         """
         await self._attempt(self.request, self.primary)
-        if self.best.misfit:
+        if self.best.form_problem:
             await self._object()
         while self._may_try_again:
             await self._object()
@@ -199,7 +199,7 @@ class Attempts:
         self.count += 1
         tried = replace(await self._candidate(draft, silence), attempt=self.count)
         if tried.judged.stuck:
-            await self.turn.emit(stuck_found(tried.judged, self.count))
+            await self.turn.emit(stuck_event(tried.judged, self.count))
         worse, self._best = self._best, tried
         self._note_help(worse, tried)
         if worse and worse.rank > tried.rank:
@@ -219,8 +219,8 @@ class Attempts:
             return Candidate(draft, hopeless("silence", str(silence)), silence)
         if draft.cut:
             return Candidate(draft, hopeless("cut_short", draft.cut))
-        if misfit := " ".join(_misfits(self.request, draft.response)):
-            return Candidate(draft, hopeless("misfit", misfit), misfit=misfit)
+        if form_problem := " ".join(_form_problems(self.request, draft.response)):
+            return Candidate(draft, hopeless("misfit", form_problem), form_problem=form_problem)
         again = calls_again(self._known, draft.response)
         return Candidate(draft, await assess(self.detector, self.turn, self._known, draft), again=again)
 
@@ -238,7 +238,7 @@ class Attempts:
             await self.turn.drop(dropped.draft, reason, dropped.attempt)
 
 
-def stuck_found(judged: Assessment, attempt: int = 1) -> StuckFound:
+def stuck_event(judged: Assessment, attempt: int = 1) -> StuckFound:
     return StuckFound(judged.quality, judged.gain, judged.reason, judged.signals, attempt)
 
 
@@ -342,26 +342,26 @@ async def answer_in_place(turn: Turn, helper: ModelClient, case: HelpCase) -> Dr
     return answer
 
 
-def _misfits(request: ModelRequest, response: ModelResponse) -> Iterator[str]:
+def _form_problems(request: ModelRequest, response: ModelResponse) -> Iterator[str]:
     """Yields what makes an answer unusable until the model corrects it: calls or JSON that don't fit their schemas."""
     if response.tool_calls and request.tools:
         for call in response.tool_calls:
-            yield from _call_misfits(call, request)
+            yield from _call_problems(call, request)
     elif request.output_schema is not None and response.text.strip():  # answers without text are judged elsewhere
-        yield from _json_misfits(response.text, request.output_schema)
+        yield from _json_problems(response.text, request.output_schema)
 
 
-def _call_misfits(call: ToolCall, request: ModelRequest) -> Iterator[str]:
+def _call_problems(call: ToolCall, request: ModelRequest) -> Iterator[str]:
     tools = {tool.name: tool for tool in request.tools}
     if call.name not in tools:
         yield f"There is no tool {call.name!r}{near(call.name, list(tools))}"
     elif call.malformed:
         yield f"The arguments of {call.name} are no JSON object: {call.malformed[:200]}"
     elif problems := fit(call.arguments, tools[call.name].schema).problems:
-        yield misfit(call.name, tools[call.name].schema, problems)
+        yield arguments_error(call.name, tools[call.name].schema, problems)
 
 
-def _json_misfits(text: str, schema: Any) -> Iterator[str]:
+def _json_problems(text: str, schema: Any) -> Iterator[str]:
     """Yields what is wrong with the JSON of a text, or of its only code block."""
     blocks = _FENCED.findall(text)
     try:

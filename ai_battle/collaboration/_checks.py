@@ -33,7 +33,7 @@ ANOTHER = "another answer was served"
 TEMPERATURE = 0.7
 MAX_TOKENS = 64
 SHORT = 300
-SAYS = {
+VERDICT_SIGNALS = {
     "right": ("judged_right", "it finds it right"),
     "wrong": ("judged_wrong", "it finds it wrong"),
     "unsure": ("judged_unsure", "it can't tell"),
@@ -90,10 +90,10 @@ async def assess(
         return judged
     response, known = draft.response, _evidence(draft, results)
     weigh = partial(detector.assess_with, request, response)
-    for look in turn.helping.all_looks(verification=verified is None):
-        decided, outcomes = decides(judged), look.outcomes(request, response)
+    for check in turn.helping.checks_in_order(verification=verified is None):
+        decided, outcomes = decides(judged), check.outcomes(request, response)
         matters = any(decides(weigh(add_evidence(known, each))) != decided for each in outcomes)
-        if matters and (result := await look(turn, request, response)):
+        if matters and (result := await check(turn, request, response)):
             await turn.emit(result.event)
             known = add_evidence(known, result.checked.signals)
             before = CheckResult(result.checked, judged.report, judged.fact)
@@ -193,7 +193,7 @@ class Judge:
             await turn.drop(draft, why := f"its verdict can't be read: {draft.text[:80]!r}")
             await turn.report_failure(why, "judge")
             return None
-        signal, words = SAYS[word]
+        signal, words = VERDICT_SIGNALS[word]
         return CheckResult(AnswerChecked("the judge", {signal: 1.0}, words))
 
 

@@ -13,7 +13,7 @@ from ..judging.agreement import Ballot, VoteCount, assessment_with_votes, ballot
 from ..judging.assessment import Assessment, Context
 from ..judging.calibration import Agreement
 from ..judging.detector import StuckDetector
-from ._attempts import CALLS_AGAIN, Candidate, Strategy, answer_in_place, draft_or_silence, hopeless, stuck_found
+from ._attempts import CALLS_AGAIN, Candidate, Strategy, answer_in_place, draft_or_silence, hopeless, stuck_event
 from ._checks import ANOTHER, COMPARED, Judges, assess, ballot_text, first_assessment, verify
 from ._prompts import HelpCase, calls_again, request_in_place, with_fact
 from ._turn import Draft, Helping, Turn
@@ -166,7 +166,7 @@ class Poll:
         best = max(self.answers, key=lambda answer: self.with_votes(answer).quality)
         judged = self.with_votes(best)
         judged = judged if judged.at_once else replace(judged, reason=reason)
-        await self.turn.emit(stuck_found(judged))
+        await self.turn.emit(stuck_event(judged))
         case = HelpCase(self.request, best.draft.response, judged.reason, fact=self._fact)
         answer = await answer_in_place(self.turn, helper, case) if helper else None
         if not answer:

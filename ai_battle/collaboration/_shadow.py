@@ -31,7 +31,7 @@ from ._prompts import HelpCase, Sees, bounded_text, excerpt, request_in_place
 
 QUEUE, AT_ONCE = 16, 4
 """How many answers may wait for their comparison, and how many are compared at once."""
-PATIENCE = 120.0
+COMPARISON_SECONDS = 120.0
 """The time limit of a comparison, in seconds: the other model's answer and the judgement."""
 LONGEST = 16_000
 """How many characters of a text are kept."""
@@ -209,7 +209,7 @@ class Shadow:
         assert store is not None
         try:
             day = await self._spending.budget(store)
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(COMPARISON_SECONDS):
                 with translate_errors("The comparison failed", ProviderError), charge_to(day, own):
                     trial = await self._compare(answer)
             await asyncio.to_thread(keep_trial, store, self.terms.pair, token_hex(8), trial)

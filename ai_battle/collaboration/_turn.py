@@ -102,7 +102,7 @@ class Helping:
 
     `timeout` is in seconds. `sees` is the most that helpers are shown: the prompt alone, the attempt too, or the
     history too. `redact` is applied to each text before it is sent. `use` is what a run has used: everything that
-    shares it shares the limits per run. `looks` are checks of an answer before the decision about help. `verification`
+    shares it shares the limits per run. `checks` are checks of an answer before the decision about help. `verification`
     costs no tokens: it comes before the other checks, and before votes of several answers are counted.
     """
 
@@ -111,17 +111,17 @@ class Helping:
     limits: HelpLimits = HelpLimits()
     redact: Callable[[str], str] | None = None
     use: HelpUse = field(default_factory=HelpUse)
-    looks: tuple[AnswerCheck, ...] = ()
+    checks: tuple[AnswerCheck, ...] = ()
     verification: AnswerCheck | None = None
 
     def new_use(self) -> HelpUse:
         """Returns the use that a turn counts its help in: the run's, if the limits are per run."""
         return self.use if self.limits.per == "run" else HelpUse()
 
-    def all_looks(self, *, verification: bool) -> tuple[AnswerCheck, ...]:
+    def checks_in_order(self, *, verification: bool) -> tuple[AnswerCheck, ...]:
         """Returns the checks of an answer, the cheapest first."""
         first = (self.verification,) if verification and self.verification else ()
-        return *first, *self.looks
+        return *first, *self.checks
 
 
 @dataclass(frozen=True, slots=True)

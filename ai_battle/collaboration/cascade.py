@@ -9,7 +9,7 @@ from ..core.exchange import ModelRequest, ModelResponse
 from ..core.traits import CalledModel, StrategyTraits
 from ..judging.assessment import Assessment
 from ..judging.detector import StuckDetector
-from ._attempts import Attempts, Candidate, Strategy, answer_in_place, stuck_found
+from ._attempts import Attempts, Candidate, Strategy, answer_in_place, stuck_event
 from ._checks import ANOTHER, Judges, assess
 from ._turn import Draft, Helping, Turn
 
@@ -67,7 +67,7 @@ class Cascade(Strategy):
     async def _assess(self, attempts: Attempts, draft: Draft) -> Assessment:
         judged = await assess(self.detector, attempts.turn, attempts.request, draft)
         if judged.stuck:
-            await attempts.turn.emit(stuck_found(judged))
+            await attempts.turn.emit(stuck_event(judged))
         return judged
 
 

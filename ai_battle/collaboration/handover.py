@@ -99,7 +99,7 @@ class Handover(Strategy):
         steps = steps_of(request.messages[case.place + 1 :])
         shift = HandoverPeriod.after(steps, self.hand_back_after)
         if not shift.is_helped:
-            own = with_note(request, _handed_back(shift)) if shift.handovers else request
+            own = with_note(request, _handback_note(shift)) if shift.handovers else request
             return await self.primary.complete(own, emit)
         turn = Turn("handover", self.helping, emit)
         if shift.start == len(steps):
@@ -111,7 +111,7 @@ class Handover(Strategy):
         return await turn.accept(answer or await turn.request_draft(self.primary, request))
 
 
-def _handed_back(shift: HandoverPeriod) -> str:
+def _handback_note(shift: HandoverPeriod) -> str:
     return packaged_prompt("handover_end", reason=shift.reason, steps=str(shift.end - shift.start))
 
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from ..core.errors import ConfigError
 from ..core.plugins import likely_names
 from ..core.redaction import NO_SECRETS, Redactor
-from .environment import Expansion, TreeExpander, can_be_hidden, secrets_in_environment, with_dotenv, written_back
+from .environment import Expansion, TreeExpander, can_be_hidden, portable_yaml, secrets_in_environment, with_dotenv
 from .messages import problems_of
 from .packaged import packaged_config, packaged_names
 from .problems import ConfigProblems, KeyPath, Located, Problem, dotted_path
@@ -102,7 +102,7 @@ class ConfigDocument:
 
     def as_yaml(self) -> str:
         """Returns the document as YAML, with overrides and defaults filled in and environment values as `${NAME}`."""
-        return written_back(self.tree, self.expansion, self.base)
+        return portable_yaml(self.tree, self.expansion, self.base)
 
 
 D = TypeVar("D", bound=ConfigDocument)

@@ -141,7 +141,7 @@ class Expansion:
         references = _REFERENCE.finditer(text) if "${" in text else ()
         return len(text) + sum(len(self.variables.get(match[2] or "", "")) for match in references)
 
-    def written_back(self, text: str) -> str:
+    def with_defaults(self, text: str) -> str:
         """Fills in defaults, but leaves `${NAME}` for values from the environment."""
         return _REFERENCE.sub(lambda match: f"${{{match[2]}}}" if self._is_taken(match) else self._default(match), text)
 
@@ -290,7 +290,7 @@ _Dumper.add_representer(PlainScalar, _represent_plain)
 _Dumper.add_representer(str, _represent_text)
 
 
-def written_back(tree: Node, expansion: Expansion, base: Path) -> str:
+def portable_yaml(tree: Node, expansion: Expansion, base: Path) -> str:
     """Returns the tree as YAML with `${NAME}` for values from the environment.
 
     The text states the base of its relative paths, so that it can be stored elsewhere.
@@ -314,7 +314,7 @@ def _values_of(node: Node, expansion: Expansion, path: KeyPath = ()) -> Any:
 
 def _without_passwords(written: str, expansion: Expansion) -> str:
     """Returns the text with variables for environment values and for passwords in URLs."""
-    text = expansion.written_back(written) if "${" in written else written
+    text = expansion.with_defaults(written) if "${" in written else written
     if passwords := passwords_in(text):
         for name, value in expansion.taken.items():
             text = text.replace(f":{value}@", f":${{{name}}}@") if value in passwords else text

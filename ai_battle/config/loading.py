@@ -84,7 +84,7 @@ def _problems(file: DiscussionFile) -> Iterator[Problem]:
         yield from judge_problems(discussion.judge, ("discussion", "judge"))
     if discussion.tools:
         yield from _approved_tools(discussion.tools.approval, known, ("discussion", "tools", "approval"))
-        yield from _registered_once(discussion.tools)
+        yield from _duplicate_tools(discussion.tools)
         yield from _mcp_servers(discussion.tools)
 
 
@@ -153,7 +153,7 @@ def _unknown_tools(named: Sequence[str], known: list[str] | None, path: KeyPath)
             yield Problem((*path, index), message)
 
 
-def _registered_once(tools: Tools) -> Iterator[Problem]:
+def _duplicate_tools(tools: Tools) -> Iterator[Problem]:
     names = [tool.name for tool in tools.registry]
     for index, name in enumerate(names):
         if name in names[:index]:

@@ -22,14 +22,14 @@ TOOLS = ("discussion", "tools")
 _INDEX = re.compile(r"\d{1,8}")
 
 
-def renamed_below(tree: Node, path: tuple[str, ...], old: str, new: str) -> Node:
+def rename_keys_below(tree: Node, path: tuple[str, ...], old: str, new: str) -> Node:
     """Renames a key in each entry of the list or mapping at `path`.
 
     The model of a pair may be spelt `primary` or `model` in every kind of file.
     """
     if path:
         child = tree.child(path[0])
-        return tree.with_child(path[0], renamed_below(child, path[1:], old, new)) if child else tree
+        return tree.with_child(path[0], rename_keys_below(child, path[1:], old, new)) if child else tree
     match tree.value:
         case dict():
             return Node({key: _rename_key(child, old, new) for key, child in tree.value.items()}, tree.place, tree.keys)
@@ -54,7 +54,7 @@ def update_spellings(tree: Node) -> tuple[Node, list[str]]:
     discussion = _without_old_keys(discussion, "discussion.", notes)
     discussion, tree = _move_keys(BESIDE, discussion, tree)
     tree, discussion = _move_keys(INSIDE, tree, discussion)
-    discussion = renamed_below(discussion, ("collaboration", "pairs"), "model", "primary")
+    discussion = rename_keys_below(discussion, ("collaboration", "pairs"), "model", "primary")
     models = discussion.child("models")
     if models and isinstance(models.value, dict):
         discussion, models = _with_roles(discussion, models)

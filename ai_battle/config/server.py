@@ -10,7 +10,7 @@ from ..core.errors import ConfigError
 from .collaboration import Helper, UsedHelp
 from .documents import ConfigDocument, FileKind, Source, read_document
 from .providers import ContextWindows, Prices, Providers
-from .rewriting import renamed_below
+from .rewriting import rename_keys_below
 from .tree import Node
 from .values import (
     AS_NUMBER,
@@ -177,7 +177,7 @@ class LoadedServer(ConfigDocument):
 
 
 def _rewritten(tree: Node) -> tuple[Node, tuple[str, ...]]:
-    return renamed_below(tree, ("server", "routes"), "primary", "model"), ()
+    return rename_keys_below(tree, ("server", "routes"), "primary", "model"), ()
 
 
 SERVER = FileKind("server", ServerFile, _rewritten)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..assembly.discussion import read_as_they_are
+from ..assembly.discussion import native_file_kinds
 from ..config.discussion import InputFile, InputFiles
 from ..config.documents import near_file
 from ..config.loading import LoadedDiscussion
@@ -93,7 +93,7 @@ def _read_files(loaded: LoadedDiscussion) -> list[_InputRead]:
 
 def _options(loaded: LoadedDiscussion, files: int) -> ReadingOptions:
     """Returns how to read the given number of files for the models that receive them."""
-    kinds = [*read_as_they_are(loaded)]
+    kinds = [*native_file_kinds(loaded)]
     return ReadingOptions(
         most_bytes=min(LARGEST_PICTURE, MOST_PICTURE_BYTES // max(1, files)),
         native=NATIVE.intersection(frozenset().union(*kinds)),

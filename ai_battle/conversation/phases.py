@@ -101,7 +101,7 @@ class PhasePosition:
         raise ValueError("there are no phases")
 
     @property
-    def taken_in_round(self) -> int:
+    def turns_in_round(self) -> int:
         return self.taken % len(self.phase.speakers)
 
     @property

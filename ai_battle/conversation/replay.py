@@ -251,7 +251,7 @@ def request_of(run_dir: Path, plan: Plan, turn: Turn) -> ModelRequest:
 def _round_start(plan: Plan, state: State) -> int:
     """Returns the first turn of a parallel round in progress, whose turns its participants have not heard; else 0."""
     at = state.position
-    return state.turn + 1 - at.taken_in_round if at.phase.parallel and at.taken_in_round else 0
+    return state.turn + 1 - at.turns_in_round if at.phase.parallel and at.turns_in_round else 0
 
 
 def _note(state: State, participant: Participant, kind: Kind) -> str:

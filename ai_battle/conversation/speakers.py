@@ -43,15 +43,15 @@ class SpeakerScheduler:
     def round_to_go(self) -> Sequence[Participant]:
         """The participants who have not answered in this round yet."""
         phase = self._state.position.phase
-        return [self._by_name[name] for name in self._without_left(phase.speakers[self.taken_in_round :])]
+        return [self._by_name[name] for name in self._without_left(phase.speakers[self.turns_in_round :])]
 
     @property
-    def taken_in_round(self) -> int:
+    def turns_in_round(self) -> int:
         """The turns of this round that an earlier process took.
 
         Zero if people have left, because the remaining participants begin a round together.
         """
-        return 0 if self._left and not self._plan.phases else self._state.position.taken_in_round
+        return 0 if self._left and not self._plan.phases else self._state.position.turns_in_round
 
     @property
     def reason_to_end(self) -> str:

@@ -11,7 +11,7 @@ from threading import Lock
 from .errors import StoreError
 from .files import make_private, open_private
 
-PATIENCE = 5.0
+LOCK_SECONDS = 5.0
 """Seconds to wait until another process has written."""
 PAGE = 4096
 MOST_BYTES = 4 * 1024**3
@@ -27,12 +27,12 @@ class Database:
         format_: int,
         *,
         most_bytes: int = MOST_BYTES,
-        patience: float = PATIENCE,
+        lock_seconds: float = LOCK_SECONDS,
     ) -> None:
         """Opens the file, or creates it by `schema`; `format_` is the version number of that schema."""
         self.path = path
         self._lock = Lock()
-        self._connection = _connect(path, most_bytes, patience)
+        self._connection = _connect(path, most_bytes, lock_seconds)
         try:
             self._prepare(schema, format_)
         except StoreError:
@@ -68,13 +68,13 @@ class Database:
                 )
 
 
-def _connect(path: Path, most_bytes: int, patience: float) -> sqlite3.Connection:
+def _connect(path: Path, most_bytes: int, lock_seconds: float) -> sqlite3.Connection:
     # With a write-ahead log a commit survives the process, and readers never wait for a writer.
     with sqlite_errors(path):
         make_private(path.parent)
         # SQLite creates its other files with the permissions of this one.
         os.close(open_private(str(path), os.O_WRONLY | os.O_CREAT))
-        connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(path, timeout=lock_seconds, isolation_level=None, check_same_thread=False)
         for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"max_page_count = {most_bytes // PAGE}"):
             connection.execute(f"PRAGMA {pragma}")
     return connection

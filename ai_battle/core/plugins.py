@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 def names(package: str) -> list[str]:
     """Returns the plug-ins of a package such as "ai_battle.providers": its public modules and entry points."""
-    return sorted({*built_in(package), *plug_ins(package)})
+    return sorted({*module_names(package), *plug_ins(package)})
 
 
 def is_there(package: str, name: str) -> bool:
     """Returns whether a plug-in has that name. Entry points are read only if no module matches."""
-    return name in built_in(package) or name in plug_ins(package)
+    return name in module_names(package) or name in plug_ins(package)
 
 
 def load(package: str, name: str) -> Any:
@@ -135,7 +135,7 @@ def _option_names(factory: Callable[..., Any]) -> tuple[str, ...] | None:
 
 
 @cache
-def built_in(package: str) -> frozenset[str]:
+def module_names(package: str) -> frozenset[str]:
     """Returns the names of a package's public modules."""
     spec = importlib.util.find_spec(package)
     assert spec

@@ -86,7 +86,7 @@ def list_folder(folder: Path, pattern: str, most: int) -> FolderListing:
         (binary, "neither texts nor pictures"),
         (walk.outside, "links out of it or to nothing"),
     ):
-        notes += [_left_out(names, words)] if names else []
+        notes += [_omission_note(names, words)] if names else []
     return FolderListing(tuple(kept), tuple(notes))
 
 
@@ -109,7 +109,7 @@ def open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _left_out(names: Sequence[str], words: str) -> str:
+def _omission_note(names: Sequence[str], words: str) -> str:
     some = ", ".join(sorted(names)[:NAMED])
     return f"has files that are left out, as they are {words}: {some}{', ...' if len(names) > NAMED else ''}"
 

@@ -41,12 +41,12 @@ class RegressionProblem:
 def fit(problem: RegressionProblem) -> list[float]:
     """Returns the most likely coefficient of each term, by Newton's method. A step that does not improve is halved."""
     found = [term.prior for term in problem.terms]
-    now = _misfit(problem, found)
+    now = _loss(problem, found)
     for _ in range(STEPS):
         step = _step(problem, found)
         for _ in range(HALVINGS):
             tried = [value - change for value, change in zip(found, step, strict=True)]
-            then = _misfit(problem, tried)
+            then = _loss(problem, tried)
             if then <= now:
                 break
             step = [change / 2 for change in step]
@@ -58,7 +58,7 @@ def fit(problem: RegressionProblem) -> list[float]:
     return found
 
 
-def _misfit(problem: RegressionProblem, found: Sequence[float]) -> float:
+def _loss(problem: RegressionProblem, found: Sequence[float]) -> float:
     """Returns the function to minimise: the log loss plus the squared distance from the prior."""
     rows = zip(problem.weights, problem.labels, _linear(problem.terms, found), strict=True)
     surprise = sum(w * (_softplus(z) - y * z) for w, y, z in rows)

@@ -183,7 +183,7 @@ def result_measures(case: Case) -> dict[str, float]:
         return {}
     turn = case.context
     weighed = Evidence(case.text, turn.tools, (*turn.history, user(case.prompt), *turn.steps)).findings()
-    brought = any(step.brought_something for step in case.steps)
+    brought = any(step.has_news for step in case.steps)
     return {
         **{name: float(value) for name, value in weighed.items()},
         "result_denied": float(brought and _declines(case)),
@@ -192,7 +192,7 @@ def result_measures(case: Case) -> dict[str, float]:
 
 def has_informative_results(case: Case) -> bool:
     """Checks whether a tool returned something to report: a figure, or more than a few words."""
-    brought = (step.result for step in case.steps if step.brought_something)
+    brought = (step.result for step in case.steps if step.has_news)
     return any(len(text.split()) > FEW_WORDS or any(not fact.is_small for fact in facts(text)) for text in brought)
 
 

@@ -80,7 +80,7 @@ def _may_refuse(case: Case) -> bool:
 
     Within a conversation, or once a tool has brought something, it is not.
     """
-    if not case.context.tools or case.context.history or any(step.brought_something for step in case.steps):
+    if not case.context.tools or case.context.history or any(step.has_news for step in case.steps):
         return False
     return case.family in ("tool", "chat")
 

@@ -192,7 +192,7 @@ class RetryPolicy:
         return Deadlines(total=self.seconds, is_last=not self.retries)
 
 
-PATIENT = RetryPolicy()
+DEFAULT_RETRY = RetryPolicy()
 
 
 class ProviderCaller(ClientWrapper):
@@ -203,7 +203,11 @@ class ProviderCaller(ClientWrapper):
     """
 
     def __init__(
-        self, client: ModelClient, name: str, terms: CallTerms = DEFAULT_TERMS, retry: RetryPolicy | None = PATIENT
+        self,
+        client: ModelClient,
+        name: str,
+        terms: CallTerms = DEFAULT_TERMS,
+        retry: RetryPolicy | None = DEFAULT_RETRY,
     ) -> None:
         provider, _, model = name.partition("/")
         self.endpoint: str = getattr(client, "endpoint", "")

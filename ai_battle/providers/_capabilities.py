@@ -220,7 +220,7 @@ def _names(text: str, option: str) -> bool:
     return re.search(rf"(?<![\w-])({spellings})(?![\w-])", text) is not None
 
 
-Says = Mapping[str, Any]
+CapabilityValues = Mapping[str, Any]
 NAMES = ("tools", "images", "documents", "video", "reasoning", "json_schema", "context_window", "max_output_tokens")
 
 
@@ -246,23 +246,23 @@ class ModelCapabilities:
         return found.value if found else None
 
 
-def first_known(sources: Iterable[tuple[str, Says]]) -> Mapping[str, KnownValue]:
+def first_known(sources: Iterable[tuple[str, CapabilityValues]]) -> Mapping[str, KnownValue]:
     """Returns each capability from the first source that has it."""
     known: dict[str, KnownValue] = {}
-    for source, says in sources:
-        for name, value in says.items():
+    for source, values in sources:
+        for name, value in values.items():
             if value is not None:
                 known.setdefault(name, KnownValue(value, source))
     return known
 
 
-def capabilities_offline(name: ModelName, stated: Says | None = None) -> ModelCapabilities:
+def capabilities_offline(name: ModelName, stated: CapabilityValues | None = None) -> ModelCapabilities:
     """Returns what is known without asking the server; `stated` is the participant's `capabilities:`."""
     return merge_capabilities(name, stated or {}, {})
 
 
 def merge_capabilities(
-    name: ModelName, stated: Says, asked: Says, endpoint: str = "", note: str = ""
+    name: ModelName, stated: CapabilityValues, asked: CapabilityValues, endpoint: str = "", note: str = ""
 ) -> ModelCapabilities:
     """Merges all sources; `asked` is the server's answer."""
     refused = RefusalMemory.load().refuses(endpoint or name.provider, name.model)
@@ -281,7 +281,7 @@ def merge_capabilities(
     )
 
 
-def readable_files(name: ModelName, stated: Says) -> Mapping[str, bool | None]:
+def readable_files(name: ModelName, stated: CapabilityValues) -> Mapping[str, bool | None]:
     """Returns whether a model reads "images", "documents" and "video" (None if unknown), from the file or the table.
 
     It is fast: it asks no server and loads no price list.
@@ -290,8 +290,8 @@ def readable_files(name: ModelName, stated: Says) -> Mapping[str, bool | None]:
     return {kind: known[kind].value if kind in known else None for kind in sorted(FILE_KINDS)}
 
 
-def _table(name: ModelName) -> Says:
+def _table(name: ModelName) -> CapabilityValues:
     if "." in name.provider:  # a dotted module must not be imported before the user has allowed it
         return {}
     models = provider_traits(name.provider).models
-    return next((says for pattern, says in models if fnmatchcase(name.model.lower(), pattern)), {})
+    return next((values for pattern, values in models if fnmatchcase(name.model.lower(), pattern)), {})

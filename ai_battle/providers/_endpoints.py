@@ -151,14 +151,14 @@ GATEWAY = "openai"
 
 
 @cache
-def built_in_providers() -> tuple[str, ...]:
+def packaged_providers() -> tuple[str, ...]:
     """Returns the names of all providers in this package."""
-    return tuple(dict.fromkeys((*sorted(plugins.built_in(PACKAGE)), *ENDPOINTS)))
+    return tuple(dict.fromkeys((*sorted(plugins.module_names(PACKAGE)), *ENDPOINTS)))
 
 
 def known_providers() -> tuple[str, ...]:
     """Returns the names of all providers including plug-ins: those on this machine first, model files last of these."""
-    names = dict.fromkeys((*built_in_providers(), *plugins.names(PACKAGE)))
+    names = dict.fromkeys((*packaged_providers(), *plugins.names(PACKAGE)))
     return tuple(sorted(names, key=lambda name: (not provider_traits(name).local, provider_traits(name).from_file)))
 
 

@@ -102,7 +102,7 @@ class HttpClient(ModelClient):
             with self._advising():
                 return listing.capabilities(await self.api.show())
         if not listing.one:
-            return next((row.says for row in await self.list_models() if row.name == model), {})
+            return next((row.capabilities for row in await self.list_models() if row.name == model), {})
         try:
             return listing.capabilities(await self._ask(listing.one.format(quote(model, safe=""))))
         except ProviderError as error:

@@ -9,7 +9,7 @@ from pydantic_core import from_json
 from ..core import plugins
 from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
 from ._calls import Clocks, Deadlines
-from ._capabilities import ModelCapabilities, Says, merge_capabilities
+from ._capabilities import CapabilityValues, ModelCapabilities, merge_capabilities
 from ._endpoints import PACKAGE, create_provider, provider_module, provider_traits
 from ._names import ModelName
 from ._transport import Transport
@@ -20,10 +20,10 @@ Row: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ListedModel:
-    """A model that a provider offers; `says` are the capabilities that the list contains."""
+    """A model that a provider offers; `capabilities` are the capabilities that the list contains."""
 
     name: str
-    says: Says = field(default_factory=dict)
+    capabilities: CapabilityValues = field(default_factory=dict)
 
 
 def mapping_at(row: Row, key: str) -> Row:
@@ -63,7 +63,7 @@ class ModelList:
         rows = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
         return tuple(ListedModel(name, self.capabilities(row)) for row in rows if (name := _name(row)))
 
-    def capabilities(self, row: Row) -> Says:
+    def capabilities(self, row: Row) -> CapabilityValues:
         """Returns the capabilities that a row states."""
         return {name: value for name, value in self.read(row) if isinstance(value, bool) or value}
 
@@ -109,14 +109,14 @@ async def list_models(provider: str, **settings: Any) -> tuple[ListedModel, ...]
     return tuple(sorted(models, key=lambda model: model.name))
 
 
-async def ask(provider: str, model: str, **settings: Any) -> Says:
+async def ask(provider: str, model: str, **settings: Any) -> CapabilityValues:
     """Asks the provider for a model's capabilities; returns none if it doesn't know it. Raises `ProviderError`."""
     if provider_traits(provider).recited:
         return {}
     if ask_ := getattr(plugins.load(PACKAGE, provider_module(provider)), "ask", None):
-        says: Says = await ask_(model, **settings)
-        return says
-    found: Says = await _connection(provider, model, settings).ask()
+        values: CapabilityValues = await ask_(model, **settings)
+        return values
+    found: CapabilityValues = await _connection(provider, model, settings).ask()
     return found
 
 
@@ -129,10 +129,13 @@ def _connection(provider: str, model: str, settings: Mapping[str, Any]) -> Any:
 
 
 async def capabilities(
-    name: ModelName, stated: Says | None = None, settings: Mapping[str, Any] | None = None, endpoint: str = ""
+    name: ModelName,
+    stated: CapabilityValues | None = None,
+    settings: Mapping[str, Any] | None = None,
+    endpoint: str = "",
 ) -> ModelCapabilities:
     """Returns a model's capabilities, asking the provider too. If that fails, `note` says why."""
-    asked: Says = {}
+    asked: CapabilityValues = {}
     note = ""
     try:
         asked = await ask(name.provider, name.model, **(settings or {}))

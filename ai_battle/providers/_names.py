@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ..core import plugins
 from ..core.errors import ConfigError
-from ._endpoints import built_in_providers, provider_traits
+from ._endpoints import packaged_providers, provider_traits
 
 KNOWN_ON = "2026-11-20"
 
@@ -116,7 +116,7 @@ def _with_provider(text: str, custom: Collection[str]) -> tuple[str, str] | None
 
 def _with_dash(text: str) -> tuple[str, str] | None:
     head, dash, model = text.partition("-")
-    if not dash or head.lower() not in built_in_providers() or not provider_traits(head.lower()).dashed:
+    if not dash or head.lower() not in packaged_providers() or not provider_traits(head.lower()).dashed:
         return None
     return head.lower(), text if text.startswith("mlx-community/") else model
 
@@ -127,12 +127,12 @@ def _provider_alone(text: str, custom: Collection[str]) -> tuple[str, str] | Non
 
 
 def _provider(head: str, custom: Collection[str]) -> str:
-    return head if head in custom or head.lower() not in built_in_providers() else head.lower()
+    return head if head in custom or head.lower() not in packaged_providers() else head.lower()
 
 
 def _is_provider(head: str, custom: Collection[str]) -> bool:
     """Returns whether a name is a provider, a plug-in or the dotted name of an installed module."""
-    if head in custom or head.lower() in built_in_providers():
+    if head in custom or head.lower() in packaged_providers():
         return True
     if "." in head:
         parts = head.split(".")
@@ -146,7 +146,7 @@ def _is_installed(module: str) -> bool:
 
 
 def _model_name(provider: str, model: str, spelled: str) -> ModelName:
-    is_built_in = provider in built_in_providers()  # reading a plug-in's traits would load it
+    is_built_in = provider in packaged_providers()  # reading a plug-in's traits would load it
     if not model and is_built_in and provider_traits(provider).needs_model:
         raise ConfigError(f"The model type {spelled!r} names no model; write it as '{provider}/MODEL'.")
     if provider in catalogue().names:
@@ -216,13 +216,13 @@ def _without_level(model: str) -> tuple[str, dict[str, Any]]:
 def _unknown_model_message(text: str, custom: Collection[str]) -> str:
     head, separator, rest = text.partition("/" if "/" in text else ":")
     if separator == "/":
-        near = plugins.near(head, [*built_in_providers(), *custom])
+        near = plugins.near(head, [*packaged_providers(), *custom])
         return f"There is no provider {head!r} for the model type {text!r}{near}"
     if separator:
         return f"No provider is known for model {text!r}; a model of Ollama is written as 'ollama/{head}:{rest}'."
     known = catalogue()
     retired = get_close_matches(text.lower(), known.retired, n=1, cutoff=ONE_LETTER)
-    near = plugins.near(text.lower(), retired or [*known.vendors, *known.short, *built_in_providers(), *custom])
+    near = plugins.near(text.lower(), retired or [*known.vendors, *known.short, *packaged_providers(), *custom])
     likely = known.families.get(re.split(r"[-\d]", text.lower())[0], "ollama")
     if near == ".":
         way_out = f"; name its provider, as in '{likely}/{text}'. To see what there is: ai-battle models list"

@@ -19,7 +19,7 @@ _TOWN = (
     rf"(?:,?\s(?:[A-Z]{{1,2}}[- ])?(?:\d{{4,5}}|\d\d-\d{{3}}|\d{{4}}-\d{{3}})\s{NAME}(?:[ -]{NAME})?"
     rf"|,\s{NAME}(?:\s{NAME})?,\s[A-Z]{{2}}\s\d{{5}}|,\s{NAME}(?:\s{NAME})?,?\s[A-Z]{{1,2}}\d[A-Z\d]?\s\d[A-Z]{{2}})?"
 )
-_DIALLED = re.compile(
+_PHONE_CUE = re.compile(
     r"(?i:(?<![^\W\d_])(?:(?:tele?|mobil|handy|ruf|fax)(?:ph?one|fon|foon|fax)?(?:nummer)?|t[ée]l[ée]?(?:ph?on[eo]|fon[eo])?"
     r"|(?:cell|i)?phone|mobile|m[óo]vil|celular|cell(?:ulare)?|call|dial|whatsapp|телефон|тел)"
     r"(?:[ .:]{1,3}(?:number|numero|número|numéro|no|nr|is|at|on|me|us|ist|lautet|unter|est|es|è|номер)\b){0,3}"
@@ -91,7 +91,7 @@ def near_numbers(text: str) -> Iterator[Place]:
     for digits in _DIGITS.finditer(text):
         if (at := digits.start(1)) < until:
             continue
-        for look in (_iban_at, _number_at, _dialled_at, _house_at):
+        for look in (_iban_at, _number_at, _phone_at, _house_at):
             if place := look(text, at):
                 until = max(until, place[1])
                 yield place
@@ -110,11 +110,11 @@ def _number_at(text: str, digits: int) -> Place | None:
     return None
 
 
-def _dialled_at(text: str, at: int) -> Place | None:
+def _phone_at(text: str, at: int) -> Place | None:
     """Returns a phone number of any form after a word that announces one."""
     if found := _LOCAL.match(text, at):
         cue = text[max(0, at - CUE) : at].rstrip(_BETWEEN)
-        if cue[-1:].isalpha() and _DIALLED.search(cue):
+        if cue[-1:].isalpha() and _PHONE_CUE.search(cue):
             return at, found.end(), "PHONE"
     return None
 

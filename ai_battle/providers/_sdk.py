@@ -70,7 +70,7 @@ class SdkTransport(Transport):
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
     ) -> AsyncIterator[HttpReply]:
         response = await self._request_through_redirects(method, path, body, {**_headers(self.access), **headers})
-        raw = _read_before(response.content) if response.is_closed else response.aiter_raw()
+        raw = _single_chunk(response.content) if response.is_closed else response.aiter_raw()
         packed = not response.is_closed and response.headers.get("content-encoding", "identity") != "identity"
         chunks = _inflate(raw) if packed else raw
         try:
@@ -151,7 +151,7 @@ def _headers(access: Access) -> dict[str, str]:
     return {"content-type": "application/json", "accept-encoding": "identity", **access.headers}
 
 
-async def _read_before(content: bytes) -> AsyncGenerator[bytes]:
+async def _single_chunk(content: bytes) -> AsyncGenerator[bytes]:
     """Yields the body of an error response, which the SDK has read already."""
     yield content
 

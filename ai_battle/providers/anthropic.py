@@ -31,7 +31,7 @@ BETA, ADVISOR_BETA = "anthropic-beta", "advisor-tool-2026-03-01"
 
 _URLS = ("ANTHROPIC_BASE_URL",)
 
-_SAYS = {
+_CAPABILITY_NAMES = {
     "images": "image_input",
     "documents": "pdf_input",
     "json_schema": "structured_outputs",
@@ -70,7 +70,7 @@ def _read_row(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     yield "context_window", row.get("max_input_tokens")
     yield "max_output_tokens", row.get("max_tokens")
     can = mapping_at(row, "capabilities")
-    for name, theirs in _SAYS.items():
+    for name, theirs in _CAPABILITY_NAMES.items():
         yield name, mapping_at(can, theirs).get("supported")
 
 

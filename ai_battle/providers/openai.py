@@ -12,7 +12,7 @@ from ..core.exchange import ModelRequest
 from ..core.plugins import near
 from ..wire import embeddings
 from ..wire import openai as wire
-from ._endpoints import CUSTOM, ENDPOINTS, Endpoint, built_in_providers
+from ._endpoints import CUSTOM, ENDPOINTS, Endpoint, packaged_providers
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Access, Settings, find_access, read_settings
@@ -61,7 +61,7 @@ def _row(endpoint: str, settings: Settings) -> Endpoint:
     if settings.base_url or settings.client:
         key = f"{re.sub(r'[^A-Za-z0-9]+', '_', endpoint).upper()}_API_KEY"
         return Endpoint(replace(CUSTOM, keys=(key,)))
-    known = list(built_in_providers())
+    known = list(packaged_providers())
     raise ConfigError(f"There is no provider {endpoint!r}, and no base_url for one{near(endpoint, known)}")
 
 

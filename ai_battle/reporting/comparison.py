@@ -166,8 +166,8 @@ def measured_changes(runs: Sequence[ComparedRun]) -> Iterator[MeasuredChange]:
 
 def _scores(runs: Sequence[ComparedRun]) -> Iterator[Measure]:
     """Yields scores of the run and each participant, if the same judges judged all runs by the same rubric."""
-    measured_by = {run.verdict and run.verdict.measured_by for run in runs}
-    if len(measured_by) != 1 or None in measured_by or not runs[0].verdict:
+    bases = {run.verdict and run.verdict.basis for run in runs}
+    if len(bases) != 1 or None in bases or not runs[0].verdict:
         return
     yield Measure("score", ComparedRun.score, score)
     for name in runs[0].verdict.participants:

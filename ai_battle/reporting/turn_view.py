@@ -115,7 +115,7 @@ class Timeline:
                 else:
                     yield turn.view(event)
             case RunResumed():
-                self._between += (*self._broken_off(), event)
+                self._between += (*self._unfinished_events(), event)
             case _ if speaker in self._turns:
                 self._turns[speaker].take(event)
             case _:
@@ -127,10 +127,10 @@ class Timeline:
         return entries(events)
 
     def end(self) -> Iterator[TimelineEntry]:
-        self._between += self._broken_off()
+        self._between += self._unfinished_events()
         return self.flush()
 
-    def _broken_off(self) -> list[Event]:
+    def _unfinished_events(self) -> list[Event]:
         events = [event for turn in self._turns.values() for event in turn.events]
         self._turns.clear()
         return events

@@ -92,7 +92,7 @@ class ServerConfig:
         return self.has_budgets or any(key.concurrent or key.per_minute for key in keys)
 
     @property
-    def counted_at(self) -> str:
+    def budget_scope(self) -> str:
         if isinstance(self.state, Path):
             return f"of this machine; what is spent is kept in {self.state / NAME}"
         return f"that share {without_password(self.state)}"

@@ -15,7 +15,7 @@ from .shared import DEAD_SECONDS, DOLLARS, MERGE_SECONDS, PLACES, Amounts, Claim
 
 NAME = "counts.sqlite"
 FORMAT = 1
-PATIENCE = 1.0
+LOCK_SECONDS = 1.0
 """Seconds for which a worker blocks at most while another one writes; usually that takes microseconds."""
 CLEAN_EVERY = 64
 _SCHEMA = (
@@ -50,7 +50,7 @@ class SqliteCounts:
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
         """Opens the folder's file. A new one imports what earlier versions counted. Raises `ConfigError`."""
-        self._database = Database(folder / NAME, _SCHEMA, FORMAT, patience=PATIENCE)
+        self._database = Database(folder / NAME, _SCHEMA, FORMAT, lock_seconds=LOCK_SECONDS)
         self.clock = clock
         self._count_earlier(sorted(folder.glob("worker-*/spent.json")))
 

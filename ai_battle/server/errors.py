@@ -87,7 +87,7 @@ def client_failure(error: AIBattleError) -> Failure:
         case BrokenStream(cause=cause):
             return client_failure(cause)
         case ContextTooLong():
-            return Failure(400, _worded_as_too_long(str(error)), "context")
+            return Failure(400, _too_long_message(str(error)), "context")
         case Denied():
             return Failure(error.status, str(error), error.kind)
     return Failure(_status(error), str(error), _kind(error))
@@ -105,7 +105,7 @@ def _kind(error: AIBattleError) -> str:
     return "budget" if isinstance(error, BudgetExceeded) else ""
 
 
-def _worded_as_too_long(message: str) -> str:
+def _too_long_message(message: str) -> str:
     return message if TOO_LONG in message.lower() else f"{TOO_LONG}: {message}"
 
 

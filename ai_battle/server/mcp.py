@@ -118,9 +118,9 @@ class McpHandlers:
         arguments = checked_section(tool.arguments, params.arguments or {})
         if self._ending:  # a client may resume a discussion that it has just cancelled and that is still being saved
             await asyncio.wait(self._ending)
-        return await self._saved_on_cancel(tool.call(arguments, context.session.report_progress))
+        return await self._save_on_cancel(tool.call(arguments, context.session.report_progress))
 
-    async def _saved_on_cancel(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _save_on_cancel(self, work: Coroutine[Any, Any, T]) -> T:
         """Awaits `work`. Cancels it once when it is cancelled, and lets it save what is done.
 
         The SDK's cancel scopes would cancel each step of the saving, too.

@@ -214,7 +214,7 @@ def _terms(config: ServerConfig) -> Iterator[str]:
     names = ", ".join(dict.fromkeys(holder.name for holder in config.keys.holders.values()))
     yield f"Clients need a key: {names}" if names else "Programs of this machine need no key."
     if config.has_budgets:
-        yield f"Budgets hold for all workers {config.counted_at}."
+        yield f"Budgets hold for all workers {config.budget_scope}."
         if names := config.unpriced_models:
             yield f"No price is known of {names}, so it counts as nothing; write it under prices:."
 

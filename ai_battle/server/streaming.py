@@ -104,7 +104,7 @@ class ClientStream:
         self._opening = self._writer.begin()
         self.buffer = StreamBuffer(http, lambda: {**call.stats.early_headers, **EVENT_STREAM})
         self._loop = asyncio.get_running_loop()
-        self._timer = self._loop.call_later(self._patience, self._watch)
+        self._timer = self._loop.call_later(self._silence_limit, self._watch)
 
     async def answer(self, client: ModelClient) -> ModelResponse:
         """Raises what the client raises, `BrokenStream` or `ClientDisconnected`; what was sent before stays sent."""
@@ -130,7 +130,7 @@ class ClientStream:
         await self.buffer.aclose()
 
     @property
-    def _patience(self) -> float:
+    def _silence_limit(self) -> float:
         return self._timing.ping if self.buffer.begun or self._is_direct else self._timing.first_sign
 
     async def __call__(self, event: Event) -> None:
@@ -158,7 +158,7 @@ class ClientStream:
     def _watch(self) -> None:
         """Pings or aborts if the silence is too long. Reschedules itself, so that a busy stream sets no timers."""
         now = self._loop.time()
-        left = self.buffer.written_at + self._patience - now
+        left = self.buffer.written_at + self._silence_limit - now
         if left <= 0:
             left = self._timing.ping
             if not self.buffer.is_writing:

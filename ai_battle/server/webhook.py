@@ -9,7 +9,7 @@ import aiohttp
 from ..core.errors import ConfigError
 from .keys import is_loopback
 
-PATIENCE = aiohttp.ClientTimeout(total=10)
+TIMEOUT = aiohttp.ClientTimeout(total=10)
 
 
 def require_webhook(url: str) -> None:
@@ -28,7 +28,7 @@ async def post_event(url: str, event: Mapping[str, Any]) -> str:
     try:
         # Without redirects, which could lead to an address that `require_webhook` refuses.
         async with (
-            aiohttp.ClientSession(timeout=PATIENCE) as session,
+            aiohttp.ClientSession(timeout=TIMEOUT) as session,
             session.post(url, json=event, allow_redirects=False) as answer,
         ):
             return "" if answer.status < 300 else f"it answered {answer.status}"

@@ -25,7 +25,7 @@ _LINE = re.compile(
     r"|[@#\])}]|[A-Za-z_][\w.]*(?:\[[^\]\n]*\])?(?:,\s?\w+)*\s?(?:[-+*/%|&^]|//|\*\*|:\s?[\w\[\], ]+)?=[^=]"
     r"|[A-Za-z_][\w.]*\("
 )
-_SET_IN = re.compile(r"(?<=\n\n)(?:(?: {4}|\t)[^\n]*(?:\n|\Z)|[ \t]*\n)+")
+_INDENTED_BLOCK = re.compile(r"(?<=\n\n)(?:(?: {4}|\t)[^\n]*(?:\n|\Z)|[ \t]*\n)+")
 _SESSION = re.compile(r"^(?:>>>|\.\.\.) ?", re.MULTILINE)
 _INLINE = re.compile(r"`([^`\n]{1,400})`")
 _CALL = re.compile(r"\b[A-Za-z_][\w.]*\([^\n()]{0,200}\)|\b[A-Za-z_]\w*_\w*\b|\b[a-z]\b")
@@ -139,7 +139,7 @@ def _blocks(prompt: str) -> tuple[list[tuple[str, str]], str]:
 
 def _indented_code(prompt: str) -> tuple[list[tuple[str, str]], str] | None:
     """Finds code that is marked only by an indentation of four spaces after a blank line."""
-    for found in _SET_IN.finditer(prompt):
+    for found in _INDENTED_BLOCK.finditer(prompt):
         if (
             (code := dedent(found.group()).strip("\n"))
             and not code[0].isspace()
@@ -195,13 +195,13 @@ def _with_hole(source: str) -> AskedProgram | None:
 def _by_prose(source: str, prose: str) -> AskedProgram | None:
     """Returns what the prose asks about: a call, a name, the last expression of the code, or its output."""
     tree = syntax_tree(source) if _asks_outcome(prose) else None
-    program = _asked_of(source, tree, prose) if tree else None
+    program = _program_of(source, tree, prose) if tree else None
     # Without code the language is unclear, and `2 ^ 3` has another value in other languages.
     is_python = bool(source.strip()) or "python" in prose.casefold()
     return replace(program, is_all=is_python and _asks_nothing_else(prose)) if program else None
 
 
-def _asked_of(source: str, tree: ast.Module, prose: str) -> AskedProgram | None:
+def _program_of(source: str, tree: ast.Module, prose: str) -> AskedProgram | None:
     defined, assigned = _names(tree)
     named = {*_named_expressions(source, prose, defined, assigned)}
     if named or not source.strip():

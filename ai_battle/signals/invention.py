@@ -173,7 +173,7 @@ class Evidence:
     @property
     def is_opposed(self) -> bool:
         """Whether the answer reports another state than the results, or says yes to results that say false."""
-        brought = "\n".join(step.result for step in self._steps if step.brought_something)
+        brought = "\n".join(step.result for step in self._steps if step.has_news)
         if not brought or opposes(self.text, brought):
             return bool(brought)
         says_yes = not words_everywhere("yes").isdisjoint(plain_words(self.text)[:1])
@@ -182,7 +182,7 @@ class Evidence:
     @property
     def hides_failure(self) -> bool:
         """Whether every call failed, and the answer neither says so nor uses any of the messages."""
-        if any(step.brought_something for step in self._steps) or not any(step.is_failure for step in self._steps):
+        if any(step.has_news for step in self._steps) or not any(step.is_failure for step in self._steps):
             return False
         returned = stems("\n".join(step.result for step in self._steps)) - stems(self._given_text)
         return not denies(self.text) and len(returned & stems(self.text)) < FEW_WORDS

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
-PATIENCE = 3
+FRUITLESS_STEPS = 3
 """Fruitless steps in a row, or identical failures of a call, after which the work stalls."""
 WAITS = 10
 """How often the same call may report that something is not ready yet."""
@@ -83,7 +83,7 @@ class ToolStep:
         return self.is_error or bool(_ERROR.match(self.result))
 
     @property
-    def brought_something(self) -> bool:
+    def has_news(self) -> bool:
         return not self.is_failure and not (len(self.result) <= LONGEST_MESSAGE and _says_nothing(self.result))
 
 
@@ -121,7 +121,7 @@ def _is_nothing(value: object) -> bool:
 
 def _result_words(step: ToolStep) -> frozenset[str]:
     """Returns the words of a result without times. Fruitless results share the empty set, however they are worded."""
-    if not step.is_failure and not step.brought_something:
+    if not step.is_failure and not step.has_news:
         return frozenset()
     return frozenset(words(_CLOCK.sub("#", step.result)))
 
@@ -166,7 +166,7 @@ class WorkRecord:
         if call in self._failing and not times:
             return ""  # the same call fails in another way: something has changed
         self._failing.add(call)
-        return _FAILED if step.is_failure or step.brought_something else _EMPTY
+        return _FAILED if step.is_failure or step.has_news else _EMPTY
 
     def _lack_of_news(self, step: ToolStep) -> str:
         pairs = _pairs(step.result)
@@ -184,9 +184,9 @@ class WorkRecord:
         return "two calls in a row failed" if self._has_failed else "the same error came twice" if is_known else ""
 
     def _reason(self, times: int) -> str:
-        if len(self._lacking) >= PATIENCE:
+        if len(self._lacking) >= FRUITLESS_STEPS:
             return f"the last {len(self._lacking)} calls brought nothing new: {', '.join(dict.fromkeys(self._lacking))}"
-        is_in_vain = self.lack == _FAILED and times >= PATIENCE
+        is_in_vain = self.lack == _FAILED and times >= FRUITLESS_STEPS
         return f"the same call has failed in the same way {times} times" if is_in_vain else ""
 
 
@@ -203,9 +203,7 @@ def tells_failure(step: ToolStep) -> bool:
     """Checks whether a step brought nothing, or a message that says that it failed."""
     ends = f"{step.result[:LONGEST_MESSAGE]}\n{step.result[-LONGEST_MESSAGE:]}"
     is_message = len(step.result) <= LONGEST_MESSAGE and step.result.count("\n") < MOST_LINES
-    return not step.brought_something or bool(
-        _FAILURE_CODE.search(ends) or (is_message and FAILURE.search(step.result))
-    )
+    return not step.has_news or bool(_FAILURE_CODE.search(ends) or (is_message and FAILURE.search(step.result)))
 
 
 def kind_of_error(step: ToolStep) -> str:

@@ -48,7 +48,7 @@ class ToolCapableClient(ClientWrapper):
         return tuple(spec for spec in specs if not (self.consent and self.consent.denies(spec.name)))
 
     @property
-    def told_tools(self) -> tuple[ToolSpec, ...]:
+    def all_tools(self) -> tuple[ToolSpec, ...]:
         """All tools that the model is told of, including those whose calls another client answers."""
         offered = self.offered_tools
         return (*offered, *self.client.added_tools(offered))
@@ -62,13 +62,13 @@ class ToolCapableClient(ClientWrapper):
         if request.tool_choice == "none":
             return await self.client.complete(request, emit)
         if not len(self.manager.registry):  # all tools it is told of are answered by `client`
-            offered = replace(first_request(request, self.told_tools), tools=request.tools)
+            offered = replace(first_request(request, self.all_tools), tools=request.tools)
             return await self.client.complete(offered, emit)
         return await _ToolTurn(self, request, emit).answer()
 
     async def _emit_offer(self, emit: Emit) -> None:
         """Emits the offered tools when they change, and the reason if a limit ended the offer."""
-        offer = self.told_tools
+        offer = self.all_tools
         if offer == self._last_offer or not (self._last_offer or offer):
             return
         self._last_offer = offer

@@ -12,7 +12,7 @@ from ..core.errors import AIBattleError, ToolError, error_text, translate_errors
 from ..core.messages import Text, ToolCall, ToolResult
 from ..core.plugins import near
 from ..core.telemetry import span
-from ..wire.dialects.arguments import fit, misfit
+from ..wire.dialects.arguments import arguments_error, fit
 from ..wire.dialects.schemas import with_defaults
 from ._tasks import in_thread
 from .base import Tool, ToolRegistry
@@ -73,10 +73,10 @@ class ToolManager:
             raise ToolError(f"Tool not found: {call.name}{near(call.name, self.registry.names)}")
         schema = self.registry.spec(call.name).schema
         if call.malformed:
-            raise ToolError(misfit(call.name, schema, (f"they are no JSON object: {call.malformed[:200]}",)))
+            raise ToolError(arguments_error(call.name, schema, (f"they are no JSON object: {call.malformed[:200]}",)))
         fitted = fit(call.arguments, schema)
         if fitted.problems:
-            raise ToolError(misfit(call.name, schema, fitted.problems))
+            raise ToolError(arguments_error(call.name, schema, fitted.problems))
         return ToolCall(call.name, with_defaults(fitted.arguments, schema), call.id, extra=call.extra)
 
     async def _output(self, call: ToolCall) -> ToolOutput:

@@ -95,7 +95,7 @@ class ToolSet:
 
     def offered_tools(self, name: str) -> tuple[ToolSpec, ...]:
         """Returns the tools that a participant is told of now."""
-        return self._clients[name].told_tools if name in self._clients else ()
+        return self._clients[name].all_tools if name in self._clients else ()
 
     async def equip(self, run_dir: Path, emit: Emit = ignore) -> None:
         """Makes the tools and starts the MCP servers. Raises `ConfigError`.

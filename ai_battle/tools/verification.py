@@ -100,11 +100,11 @@ class FairSemaphore:
     """A bounded number of places, of which no single key can take all.
 
     A free place goes to the waiting key that holds the fewest; ties are served in order of arrival. A program may take
-    `seconds`; one that waits longer than `patience` seconds is not run.
+    `seconds`; one that waits longer than `queue_seconds` seconds is not run.
     """
 
     places: int = max(3, cpu_count() or 1)
-    patience: float = 10.0
+    queue_seconds: float = 10.0
     seconds: float = 5.0
     _running: Counter[str] = field(default_factory=Counter)
     _queue: "list[_Waiting]" = field(default_factory=list)
@@ -128,10 +128,10 @@ class FairSemaphore:
 
     async def _wait_for(self, turn: "asyncio.Future[None]") -> None:
         try:
-            async with asyncio.timeout(self.patience):
+            async with asyncio.timeout(self.queue_seconds):
                 await turn
         except TimeoutError:
-            raise ToolError(f"no program could be run within {self.patience:g} s: others are running") from None
+            raise ToolError(f"no program could be run within {self.queue_seconds:g} s: others are running") from None
 
     def _hand_out(self) -> None:
         while self._running.total() < self.places and (following := self._next()):

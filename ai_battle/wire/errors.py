@@ -351,7 +351,7 @@ def require_content(response: ModelResponse, reason: str = "") -> ModelResponse:
     if response.stop in WITHHELD:
         error: ProviderError = Refused(reason or WITHHELD[response.stop])
     elif response.stop == "length":
-        error = _used_up(response)
+        error = _length_error(response)
     else:
         error = empty_answer("the model thought, and then said nothing") if message.thinking else empty_answer()
     error.response = response
@@ -362,7 +362,7 @@ def empty_answer(after: str = "no text, no tool call") -> EmptyAnswer:
     return EmptyAnswer(f"The answer is empty: {after}.", again="once")
 
 
-def _used_up(response: ModelResponse) -> EmptyAnswer:
+def _length_error(response: ModelResponse) -> EmptyAnswer:
     """Returns an error without a retry, since the same limit would cut the answer again."""
     tokens = response.usage.output_tokens
     limit = f"the limit of {tokens} tokens" if tokens else "the token limit"

@@ -124,7 +124,7 @@ class MessageCache:
         prefix, decoded = self._advance(prefix, came, decoded)
         last = tuple(self._join(decoded))
         messages = prefix.messages + last
-        return tuple(_repair(messages)) if paired and _awaited_after(last, prefix.awaited) != set() else messages
+        return tuple(_repair(messages)) if paired and _pending_calls(last, prefix.awaited) != set() else messages
 
     def _advance(
         self, prefix: ConversationPrefix, came: bytes, following: list[DecodedMessage]
@@ -150,7 +150,7 @@ class MessageCache:
         calls = dict(prefix.calls)
         for each in following:
             calls |= each.calls
-        awaited = _awaited_after(new, prefix.awaited)
+        awaited = _pending_calls(new, prefix.awaited)
         return ConversationPrefix(raw, prefix.count + len(following), prefix.messages + new, calls, awaited)
 
     def _join(self, decoded: Iterable[DecodedMessage]) -> Iterator[Message]:
@@ -268,18 +268,18 @@ def paired_messages(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     Moves a late result up to its call, gives a call without a result one that says so, and turns a result without a
     call into text of the user.
     """
-    return messages if _awaited_after(messages) == set() else tuple(_repair(messages))
+    return messages if _pending_calls(messages) == set() else tuple(_repair(messages))
 
 
-def _awaited_after(messages: Iterable[Message], awaited: Set[str] | None = frozenset()) -> Set[str] | None:
+def _pending_calls(messages: Iterable[Message], awaited: Set[str] | None = frozenset()) -> Set[str] | None:
     """Returns the ids of calls whose results must come next, or None if calls and results do not match."""
     for message in messages:
         if awaited is not None:
-            awaited = _awaited_next(message, awaited)
+            awaited = _pending_after(message, awaited)
     return awaited
 
 
-def _awaited_next(message: Message, awaited: Set[str]) -> Set[str] | None:
+def _pending_after(message: Message, awaited: Set[str]) -> Set[str] | None:
     if message.role == "assistant":
         return None if awaited else {part.id for part in message.parts if isinstance(part, ToolCall)}
     # One result for each call and nothing else; without calls, anything but results.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ai_battle.providers import _names, gemini
-from ai_battle.providers._endpoints import ENDPOINTS, built_in_providers, provider_traits
+from ai_battle.providers._endpoints import ENDPOINTS, packaged_providers, provider_traits
 from ai_battle.providers._names import KNOWN_ON, catalogue
 
 from .tables import code, codes, table
@@ -47,7 +47,7 @@ is in none of the tables below is sent as it is, so new models need no new versi
 
 
 def page() -> str:
-    dashed = codes(f"{name}-NAME" for name in sorted(built_in_providers()) if provider_traits(name).dashed)
+    dashed = codes(f"{name}-NAME" for name in sorted(packaged_providers()) if provider_traits(name).dashed)
     known = catalogue()
     styles = ", ".join(f"`-{suffix}` is {level}" for suffix, level in _names._STYLES.items())
     return "\n\n".join(

@@ -303,4 +303,6 @@ def test_to_say_nothing_or_to_refuse_is_a_wrong_answer_and_no_failed_call(tmp_pa
 
     assert found[SampleKey("mute", "s1", 0)].score.value == 1.0
     others = [sample for key, sample in found.items() if key.task != "s1"]
-    assert [(sample.has_failed, sample.scored_by("wrong").score.value) for sample in others] == [(False, 0.0)] * 3
+    assert [(sample.has_failed, sample.with_unscored_rule("wrong").score.value) for sample in others] == [
+        (False, 0.0)
+    ] * 3

@@ -25,9 +25,9 @@ from ai_battle.benchmark.paired import (
     difference,
     holm,
     mcnemar,
-    seen_with,
     sign_flips,
     smallest_seen,
+    tasks_to_show,
 )
 
 EXACT = 1e-6
@@ -229,7 +229,7 @@ def _by_task(values: list[float]) -> dict[str, float]:
 
 def test_the_number_of_tasks_that_is_asked_for_is_enough() -> None:
     """The difference that is wanted is then the smallest that is seen."""
-    count = seen_with(0.1, 0.25)
+    count = tasks_to_show(0.1, 0.25)
     assert count == 197
     assert smallest_seen(count, 0.25 * count) == pytest.approx(0.1, abs=0.002)
 

@@ -20,11 +20,11 @@ PASSES, FAILS = FOUND - 0.02, FOUND + (1 - FOUND) / 3
 
 
 def client(
-    small: Model, big: Model, *looks: AnswerCheck, strategy: str = "rescue", threshold: float = PASSES
+    small: Model, big: Model, *checks: AnswerCheck, strategy: str = "rescue", threshold: float = PASSES
 ) -> ModelClient:
     detector = StuckDetector(threshold, max_retries=1)
     make = STRATEGIES[strategy]
-    return make(small.client, big.client, stuck_detector=detector, helping=Helping(looks=looks))
+    return make(small.client, big.client, stuck_detector=detector, helping=Helping(checks=checks))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

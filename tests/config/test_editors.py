@@ -14,7 +14,7 @@ from ai_battle.config.loading import load
 from ai_battle.config.packaged import packaged_config, packaged_names
 from ai_battle.conversation.inputs import problems as input_problems
 from ai_battle.core.errors import ConfigError
-from ai_battle.providers._endpoints import built_in_providers
+from ai_battle.providers._endpoints import packaged_providers
 
 from .test_loading import EVERYTHING
 from .test_specification import FRAGMENT, GENERATION, RESEARCH
@@ -23,7 +23,7 @@ SHIPPED = Path(ai_battle.config.__file__).parent / "schemas"
 
 
 def errors(document: Any) -> list[str]:
-    schema = json_schema(providers=built_in_providers())
+    schema = json_schema(providers=packaged_providers())
     return [error.message for error in Draft202012Validator(schema).iter_errors(document)]
 
 
@@ -38,7 +38,7 @@ def errors(document: Any) -> list[str]:
     ],
 )
 def test_a_server_file_is_completed_and_underlined_too(server: dict[str, Any], fits: bool) -> None:
-    validator = Draft202012Validator(json_schema("server", built_in_providers()))
+    validator = Draft202012Validator(json_schema("server", packaged_providers()))
 
     assert validator.is_valid({"server": server}) == fits
 

@@ -16,7 +16,7 @@ def create(model, *, loud=False):
 
 
 def forget() -> None:
-    plugins.built_in.cache_clear()
+    plugins.module_names.cache_clear()
     plugins.plug_ins.cache_clear()
 
 

@@ -72,7 +72,7 @@ async def test_a_real_engine_tells_its_window(tmp_path: Path) -> None:
     engine = pytest.importorskip("tests.engine")
     with engine.serve_model(engine.write_model(tmp_path / "tiny.gguf")) as address:
         [model] = await list_models("llamacpp", base_url=f"{address}/v1")
-    assert model.says == {"context_window": engine.CONTEXT // 2, "images": False, "documents": False}
+    assert model.capabilities == {"context_window": engine.CONTEXT // 2, "images": False, "documents": False}
 
 
 async def test_files_are_listed_and_tell_what_they_were_trained_for(
@@ -131,7 +131,7 @@ async def test_openrouter_tells_what_a_model_takes(serve: Serve) -> None:
     }
     address = await serve("/models", {"data": [row, {"no": "name"}, "odd"]})
     (model,) = await list_models("openrouter", base_url=address)
-    assert model.says == {
+    assert model.capabilities == {
         "context_window": 128_000,
         "max_output_tokens": 16_384,
         "images": True,

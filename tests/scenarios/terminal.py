@@ -17,7 +17,7 @@ from struct import pack
 from termios import TIOCSWINSZ
 from typing import Any
 
-PATIENCE = 60.0
+WAIT_SECONDS = 60.0
 STATUS = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
 ROWS, COLUMNS = 24, 80
 _begun: list[subprocess.Popen[str]] = []
@@ -67,7 +67,7 @@ def run_in_turn(folder: Path, *commands: str, **environment: str) -> list[str]:
 
 def wait_for_end(process: subprocess.Popen[str]) -> Ended:
     started = time.monotonic()
-    out, err = process.communicate(timeout=PATIENCE)
+    out, err = process.communicate(timeout=WAIT_SECONDS)
     return Ended(process.returncode, out or "", err or "", time.monotonic() - started)
 
 
@@ -77,7 +77,7 @@ def wait_for(text: str, path: Path) -> None:
 
 
 def wait_until(holds: Callable[[], bool], lacking: str = "it never did") -> None:
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + WAIT_SECONDS
     while not holds():
         assert time.monotonic() < ends, lacking
         time.sleep(0.01)
@@ -97,7 +97,7 @@ class Terminal:
         ioctl(self._fd, TIOCSWINSZ, pack("HHHH", rows, columns, 0, 0))
 
     def read_until(self, text: str, times: int = 1) -> None:
-        ends = time.monotonic() + PATIENCE
+        ends = time.monotonic() + WAIT_SECONDS
         # The status line may be drawn between two letters of what is printed; the cursor goes back to where it was.
         while max(self.shown.count(text), STATUS.sub("", self.shown).count(text)) < times:
             assert time.monotonic() < ends, f"never shown: {text!r}, but\n{self.shown}"
@@ -110,7 +110,7 @@ class Terminal:
         """More keys than a terminal holds: what it echoes is read meanwhile."""
         data = keys.encode()
         while data:
-            readable, writable, _ = select.select([self._fd], [self._fd], [], PATIENCE)
+            readable, writable, _ = select.select([self._fd], [self._fd], [], WAIT_SECONDS)
             if readable:
                 self._read()
             if writable:
@@ -132,7 +132,7 @@ class Terminal:
 
     def _read(self) -> bool:
         """More of what is shown; false at the end."""
-        ready, _, _ = select.select([self._fd], [], [], PATIENCE)
+        ready, _, _ = select.select([self._fd], [], [], WAIT_SECONDS)
         assert ready, f"nothing more was shown after\n{self.shown}"
         try:
             data = os.read(self._fd, 65_536)

@@ -11,7 +11,7 @@ from ai_battle.testing import FakeProvider, fault, reply
 FAULTS = ("http_500", "http_429", "close_mid_stream", "reset_before_headers", "html_502", "malformed_json")
 TEXT = "One two three four five six seven eight nine ten."
 PATHS = ("/v1/messages", "/v1/chat/completions", "/v1/responses")
-PATIENCE = 20.0
+WAIT_SECONDS = 20.0
 """Seconds after which a request counts as hung."""
 
 
@@ -36,7 +36,7 @@ async def load(address: str, numbers: range, at_once: int) -> Counter[str]:
         async def one(number: int) -> str:
             async with turns:
                 try:
-                    async with asyncio.timeout(PATIENCE):
+                    async with asyncio.timeout(WAIT_SECONDS):
                         return await _ask(session, number)
                 except TimeoutError:
                     return "hung"

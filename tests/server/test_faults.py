@@ -27,12 +27,12 @@ ANSWERS = {
 """Faults of which there is something to make."""
 NAMES = [name for name, known in FAULTS.items() if "openai" in known.wires]
 CASES = [(name, path) for number, name in enumerate(NAMES) for path in ("/v1/messages", [*BODIES][1 + number % 2])]
-PATIENCE = 30.0
+WAIT_SECONDS = 30.0
 
 
 async def outcome(address: str, path: str, *, stream: bool) -> str:
     async with (
-        asyncio.timeout(PATIENCE),
+        asyncio.timeout(WAIT_SECONDS),
         aiohttp.ClientSession(address) as session,
         session.post(path, json={**BODIES[path], "stream": stream}) as answer,
     ):

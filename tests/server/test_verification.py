@@ -63,7 +63,7 @@ async def test_endless_programs_of_one_key_hold_up_no_other_and_go_on_unverified
     fakes: FakeProviders, file: str, places: FairSemaphore
 ) -> None:
     """Both routes share the places; of three the greedy key has two, and the third is free for who comes next."""
-    places.seconds, places.patience = 9.0, 1.0  # who comes a few seconds late on a busy machine gets none either
+    places.seconds, places.queue_seconds = 9.0, 1.0  # who comes a few seconds late on a busy machine gets none either
     fakes.openai.always(answer)
     log: list[bytes] = []
     async with serving_to(fakes, log.append, file) as (_, address):
@@ -91,7 +91,7 @@ async def test_a_free_place_goes_to_the_key_that_has_none(
     fakes: FakeProviders, file: str, places: FairSemaphore
 ) -> None:
     """Ten programs of a greedy key wait already, and the two of a modest one are run before them."""
-    places.seconds, places.patience = 2.0, 60.0
+    places.seconds, places.queue_seconds = 2.0, 60.0
     fakes.openai.always(answer)
     async with serving_to(fakes, len, file) as (_, address):
         prompts = [ENDLESS.format(number=number + 1) for number in range(8)]

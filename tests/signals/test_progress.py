@@ -38,7 +38,7 @@ def test_a_result_that_reads_like_an_error_is_one(result: str) -> None:
 )  # fmt: skip
 def test_a_result_may_bring_nothing_without_being_an_error(result: str) -> None:
     assert not ToolStep("call", result).is_failure
-    assert not ToolStep("call", result).brought_something
+    assert not ToolStep("call", result).has_news
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_result_may_bring_nothing_without_being_an_error(result: str) -> None:
      "No, it is closed on Mondays.", "None of the shops is open"],
 )  # fmt: skip
 def test_a_result_that_says_something_is_neither(result: str) -> None:
-    assert ToolStep("call", result).brought_something
+    assert ToolStep("call", result).has_news
 
 
 @pytest.mark.parametrize(

@@ -172,16 +172,16 @@ class FieldNames:
         return Task(
             row.optional(columns["id"]) or str(row.line),
             with_options(row.text(columns["prompt"]), options),
-            self._asked_for("reference", columns, row),
+            self._field_text("reference", columns, row),
             tools_of(row.values.get(columns["tools"]), row.place),
-            self._asked_for("tests", columns, row),
+            self._field_text("tests", columns, row),
             options,
             row.optional(columns["system"]),
             _goal(row),
             extra={**{key: value for key, value in row.values.items() if key not in taken}, PLACE_KEY: row.place},
         )
 
-    def _asked_for(self, name: str, columns: Mapping[str, str], row: DatasetRow) -> str:
+    def _field_text(self, name: str, columns: Mapping[str, str], row: DatasetRow) -> str:
         """Returns a field. It is required if the suite names its column."""
         return row.text(columns[name]) if name in self.stated else row.optional(columns[name])
 

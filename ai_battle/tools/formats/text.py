@@ -144,7 +144,7 @@ class JsonTools(ClientWrapper):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if not request.tools or request.tool_choice == "none":
             return await self.client.complete(without_tools(request), emit)
-        held = _held_to_schema(request)
+        held = _with_answer_schema(request)
         response = await self.client.complete(held, _ContentDrafts(emit))
         results = answers.results_in(request.messages)
         answer = _read(response, request.tools, results)
@@ -191,7 +191,7 @@ def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": dict(fields), "required": [*fields], "additionalProperties": False}
 
 
-def _held_to_schema(request: ModelRequest) -> ModelRequest:
+def _with_answer_schema(request: ModelRequest) -> ModelRequest:
     callable_ = [tool for tool in request.tools if request.tool_choice in ("auto", "required", tool.name)]
     form = schema(callable_, request.output_schema, least=int(request.tool_choice != "auto"))
     return _in_words(request, instruction("json", request.tools), _as_object, output_schema=form)

@@ -26,8 +26,8 @@ from ..sandbox.program import INSIDE
 LAST_WORDS = 400
 LONGEST_LINE = 16 * 1024 * 1024
 KEPT = 4_096
-PATIENCE = 2.0
-KEEPERS_PATIENCE = 10.0
+EXIT_SECONDS = 2.0
+KEEPER_SECONDS = 10.0
 """After two seconds the keeper kills what is left, which takes a moment if there are many processes."""
 KEEPER = (
     sys.executable,
@@ -222,7 +222,7 @@ async def _end(process: Process, listening: "asyncio.Task[None]") -> None:
         process.stdin.close()
         if not await _has_ended(process):
             _signal(process, signal.SIGTERM)
-            await _has_ended(process, KEEPERS_PATIENCE)
+            await _has_ended(process, KEEPER_SECONDS)
     finally:
         _signal(process, signal.SIGKILL)
         await _has_ended(process)
@@ -231,7 +231,7 @@ async def _end(process: Process, listening: "asyncio.Task[None]") -> None:
         process._transport.close()  # type: ignore[attr-defined]
 
 
-async def _has_ended(process: Process, seconds: float = PATIENCE) -> bool:
+async def _has_ended(process: Process, seconds: float = EXIT_SECONDS) -> bool:
     """Returns whether the process has ended. `process.wait` would also wait for others that hold its pipes."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):

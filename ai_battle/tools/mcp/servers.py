@@ -103,7 +103,7 @@ class _RunningServer:
     def __init__(self, name: str, settings: McpServer, base: Path, registry: ToolRegistrar, emit: Emit) -> None:
         self.name = name
         self.timeout = settings.timeout
-        self._patience = settings.start_timeout
+        self._start_timeout = settings.start_timeout
         self._link = link(settings, base)
         self._pins = ToolPins(settings, base)
         self._registry = registry
@@ -181,7 +181,7 @@ class _RunningServer:
         what = f"The MCP server {self.name!r} ({self._link.shown})"
         try:
             await in_thread(optional, "mcp", "mcp")  # may take seconds, which are not the server's
-            async with asyncio.timeout(self._patience), AsyncExitStack() as unless_listed:
+            async with asyncio.timeout(self._start_timeout), AsyncExitStack() as unless_listed:
                 session = await Session.open(self._link, self._relist)
                 unless_listed.push_async_callback(session.close)
                 tools = await self._tools(session)
@@ -189,7 +189,9 @@ class _RunningServer:
                 return session, tools
         except TimeoutError as error:
             hint = f"; its last words: {last_words}" if (last_words := self._link.last_words()) else ""
-            raise ToolError(f"{what} did not start within {self._patience:g} s (its start_timeout){hint}") from error
+            raise ToolError(
+                f"{what} did not start within {self._start_timeout:g} s (its start_timeout){hint}"
+            ) from error
         except AIBattleError as error:
             raise ToolError(f"{what} does not start: {error}") from error
 
@@ -206,11 +208,11 @@ class _RunningServer:
         A second caller waits for the first one's result.
         """
         try:
-            async with self._listing, asyncio.timeout(self._patience):
+            async with self._listing, asyncio.timeout(self._start_timeout):
                 if session.tools_changed:
                     await self.offer(await self._tools(session))
         except (AIBattleError, TimeoutError) as error:
-            reason = str(error) or f"no answer within {self._patience:g} s"
+            reason = str(error) or f"no answer within {self._start_timeout:g} s"
             await self._warn(f"The MCP server {self.name!r} has other tools now, but does not list them: {reason}")
 
 

@@ -28,7 +28,7 @@ from .snapshot import Snapshot, discard
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _RESERVED = 2 << 30  # threads and allocators reserve far more address space than they use
-_PATIENCE = 10.0  # seconds for a supervisor to start, and to end everything that the program has started
+_SUPERVISOR_SECONDS = 10.0  # seconds for a supervisor to start, and to end everything that the program has started
 # Not the workspace: an interpreter would run code that it finds there before it is confined.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
 
@@ -165,7 +165,7 @@ async def _supervise(backend: Backend, paths: HostPaths, orders: Orders) -> Mapp
     process = await _start(command, backend.environment, handed_over)
     try:
         content = _supervisor_input(orders, backend.python)
-        answer, trouble = await asyncio.wait_for(_exchange(process, content), orders.seconds + _PATIENCE)
+        answer, trouble = await asyncio.wait_for(_exchange(process, content), orders.seconds + _SUPERVISOR_SECONDS)
     except TimeoutError as error:
         raise ToolError("The supervisor of the program did not answer; the program was killed.") from error
     finally:
@@ -216,7 +216,7 @@ async def _end(process: Process) -> None:
     assert process.stdin
     process.stdin.close()
     try:
-        await asyncio.wait_for(process.wait(), _PATIENCE)
+        await asyncio.wait_for(process.wait(), _SUPERVISOR_SECONDS)
     except TimeoutError:
         process.kill()
         await process.wait()

@@ -96,7 +96,7 @@ _HISTORY = frozenset((
     "lfs", "logs", "modules", "objects", "packed-refs", "refs",
 ))  # fmt: skip
 # A bare repository may hold any other files too; git acts on these.
-_ACTED_ON = (
+_GIT_INPUTS = (
     "commondir", "config", "config.worktree", "hooks", "rebase-apply", "rebase-merge", "sequencer", "worktrees",
 )  # fmt: skip
 _DEEPEST = 40  # folders below the first repository; anything deeper counts as the program's
@@ -117,7 +117,7 @@ class Snapshot:
     def __init__(self, workspace: Path) -> None:
         self._workspace = workspace
         self._outer = workspace / ".git"
-        inner, self._bare = _dotted_and_bare(workspace)
+        inner, self._bare = _inner_repositories(workspace)
         folders = {*filter(is_folder, (self._outer, *inner))}
         self._roots = [path for path in folders if not is_programs_own(path)]
         self._repositories = [*chain.from_iterable(map(_repositories, self._roots))]
@@ -133,7 +133,7 @@ class Snapshot:
         make_usable(self._workspace)
         for repository in self._outer_repositories:
             self._restore_folders(repository)
-        inner, bare = _dotted_and_bare(self._workspace)
+        inner, bare = _inner_repositories(self._workspace)
         for path in (self._outer, *inner):
             self._protect(path)
         for path in bare:
@@ -229,7 +229,7 @@ def _restore(path: Path, copy: _Copy) -> None:
         path.chmod(stat.S_IMODE(copy[1]))
 
 
-def _dotted_and_bare(workspace: Path) -> tuple[list[Path], list[Path]]:
+def _inner_repositories(workspace: Path) -> tuple[list[Path], list[Path]]:
     """Returns every `.git` below the workspace, of any type, and folders that git takes for bare repositories."""
     dotted, bare = [], []
     for folder, names in walk(workspace, but=".git"):
@@ -259,7 +259,7 @@ def _settings(repository: Path) -> Iterator[Path]:
 
 
 def _settings_of_bare(repository: Path) -> Iterator[Path]:
-    return (repository / name for name in _ACTED_ON)
+    return (repository / name for name in _GIT_INPUTS)
 
 
 def is_programs_own(repository: Path) -> bool:

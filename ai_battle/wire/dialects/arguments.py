@@ -63,7 +63,7 @@ def _is_settled(mended: dict[str, Any], schema: Schema) -> bool:
     return not again.repairs and not again.problems
 
 
-def misfit(name: str, schema: Schema, problems: tuple[str, ...]) -> str:
+def arguments_error(name: str, schema: Schema, problems: tuple[str, ...]) -> str:
     """Returns the error message for the model: the problems, and the tool's parameters."""
     more = f"; and {len(problems) - TOLD:,} more" if len(problems) > TOLD else ""
     return f"The arguments of {name} do not fit: {'; '.join(problems[:TOLD])}{more}. It takes {signature(name, schema)}"

@@ -26,13 +26,13 @@ _ANYTHING = frozenset({"boolean", "number", "array", "object", "null"})
 class Source:
     """A text with cached searches, which keep the time for reading it linear in its length."""
 
-    __slots__ = ("_found", "_line", "_patience", "_spare", "text")
+    __slots__ = ("_fast_attempts", "_found", "_line", "_spare", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._found: dict[re.Pattern[str], tuple[int, re.Match[str] | None]] = {}
         # Each failure of the fast decoder walks over the whole text (it counts lines), so their number is limited.
-        self._patience = 50
+        self._fast_attempts = 50
         self._spare = len(text) // 8 + 10_000
         self._line: tuple[re.Pattern[str] | None, int, int, bool] = (None, 0, -1, False)
 
@@ -84,11 +84,11 @@ class Source:
 
     def value(self, at: int) -> tuple[Any, int]:
         """Returns the JSON (or nearly JSON) value at `at` and its end. Raises `Unreadable`."""
-        if self._patience:
+        if self._fast_attempts:
             try:
                 value, end = _DECODER.raw_decode(self.text, at)
             except (ValueError, RecursionError):
-                self._patience -= 1
+                self._fast_attempts -= 1
             else:
                 return (_with_whole_characters(value) if _HALF_CHARACTER.search(self.text, at, end) else value), end
         return read_value(self.text, at)

@@ -14,7 +14,7 @@ from ..bodies import dumps, own, read_arguments
 from ..openai.answers import ERROR_KINDS, stop_of
 from ..openai.messages import is_refusal, refusal, refuses
 from .items import SIGNED, WIRE
-from .requests import ClientTool, known_to_client
+from .requests import ClientTool, client_tools
 
 STATUS = {"length": "incomplete", "content_filter": "incomplete"}
 REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}
@@ -59,7 +59,7 @@ class ResponsesWriter(BlockWriter):
     ) -> None:
         super().__init__(model, usage=usage, input_tokens=input_tokens)
         self._response = new_response(model, request)
-        self._tools = known_to_client(request)
+        self._tools = client_tools(request)
         self._output: list[dict[str, Any]] = []
         self._status = "completed"
         self._number = 0

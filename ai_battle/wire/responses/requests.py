@@ -194,7 +194,7 @@ def _flat(tool: Mapping[str, Any]) -> str:
     return flat_name(tool.get("name") or "", tool.get("namespace") or "")
 
 
-def known_to_client(request: ModelRequest | None) -> dict[str, ClientTool]:
+def client_tools(request: ModelRequest | None) -> dict[str, ClientTool]:
     """Returns the client's tools by flat name, for those whose name or kind differs upstream."""
     extras = {tool.name: own(WIRE, tool.extra) for tool in (request.tools if request else ())}
     return {flat: ClientTool(**extra) for flat, extra in extras.items() if extra}

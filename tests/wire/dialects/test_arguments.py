@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator, Draft202012Validator
 
-from ai_battle.wire.dialects.arguments import fit, misfit
+from ai_battle.wire.dialects.arguments import arguments_error, fit
 from ai_battle.wire.dialects.schemas import schema_problems, signature
 
 
@@ -109,7 +109,7 @@ def test_of_very_many_wrong_names_the_first_are_told() -> None:
     schema = {"type": "object", "properties": {f"name_{n}": TEXT for n in range(50)}, "additionalProperties": False}
     fitted = fit({f"wrong_{n}": n for n in range(5_000)}, schema)
     assert len(fitted.problems) == 5_000
-    said = misfit("it", schema, fitted.problems)
+    said = arguments_error("it", schema, fitted.problems)
     assert "; and 4,980 more. It takes it(name_0?: string" in said
     assert len(said) < 4_000
 
@@ -151,7 +151,7 @@ def test_the_error_for_the_model_says_what_the_tool_takes() -> None:
         "required": ["action"],
     }
     assert signature("files", schema) == 'files(action: "list" | "read", path?: string, tags?: array of string)'
-    text = misfit("files", schema, fit({"action": 1}, schema).problems)
+    text = arguments_error("files", schema, fit({"action": 1}, schema).problems)
     assert text.startswith('The arguments of files do not fit: action: expected one of "list", "read", got 1.')
     assert text.endswith(signature("files", schema))
 

@@ -248,7 +248,7 @@ def _unlinked_bytes(pids: list[int]) -> int:
     sizes: dict[_File, int] = {}
     for pid in pids:
         try:
-            files = (*_open_without_name(pid), *_mapped_without_name(pid))
+            files = (*_deleted_open_files(pid), *_deleted_mappings(pid))
         except (FileNotFoundError, ProcessLookupError):
             continue
         for file, size in files:
@@ -256,14 +256,14 @@ def _unlinked_bytes(pids: list[int]) -> int:
     return sum(sizes.values())
 
 
-def _open_without_name(pid: int) -> "Iterator[tuple[_File, int]]":
+def _deleted_open_files(pid: int) -> "Iterator[tuple[_File, int]]":
     for name in os.listdir(f"/proc/{pid}/fd"):
         status = os.stat(f"/proc/{pid}/fd/{name}")
         if status.st_nlink == 0:
             yield (status.st_dev, status.st_ino), status.st_blocks * _BLOCK
 
 
-def _mapped_without_name(pid: int) -> "list[tuple[_File, int]]":
+def _deleted_mappings(pid: int) -> "list[tuple[_File, int]]":
     """Returns the mapped files without a name. Shared memory looks like one, but is left out."""
     found: dict[_File, int] = {}
     with open(f"/proc/{pid}/maps", "rb") as file:

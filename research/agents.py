@@ -95,7 +95,7 @@ def _task(text: str) -> AgentTask:
     for line in filter(None, lines):
         found = _LINE.fullmatch(line)
         if not found:
-            raise SystemExit(f"{kind}: {line!r} is no line of a task")
+            raise SystemExit(f"{kind}: {line!r} is not a line of a task")
         is_evidence, sign, error, writes, rest = found.groups()
         if sign in "QWA":
             said[sign] = rest
@@ -108,7 +108,7 @@ def _task(text: str) -> AgentTask:
 def _step(text: str, is_error: bool, writes: bool) -> Step:
     found = _CALL.fullmatch(text)
     if not found:
-        raise SystemExit(f"{text!r} is no step: tool name=value; name=value => result")
+        raise SystemExit(f"{text!r} is not a step: tool name=value; name=value => result")
     tool, arguments, result = found.groups()
     pairs = (each.partition("=") for each in _NEXT_ARGUMENT.split(arguments) if each)
     return Step(tool, {name: value for name, _, value in pairs}, result.replace("\\n", "\n"), is_error, writes)

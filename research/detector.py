@@ -148,7 +148,7 @@ class LeftAlone:
 def rows_left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
     """Yields what is said of the right answers of each recorded model, and of everyday ones.
 
-    Where none of the options is named, MMLU-Pro draws one at random (evaluate_from_local.py): that is no right answer.
+    Where none of the options is named, MMLU-Pro draws one at random (evaluate_from_local.py), which is not counted.
     """
     for pair in pairs:
         answers = zip(pair.measurements, pair.small, strict=True)

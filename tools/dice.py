@@ -18,6 +18,6 @@ def dice(notation: str = "1d6") -> dict[str, Any]:
     """
     found = WRITTEN.fullmatch(notation.replace(" ", ""))
     if not found or not int(found[2]):
-        raise ValueError(f"{notation!r} is no dice notation; write 2d6, d20 or 3d8+2")
+        raise ValueError(f"{notation!r} is not dice notation; write 2d6, d20 or 3d8+2")
     rolls = [random.randint(1, int(found[2])) for _ in range(int(found[1] or 1))]  # noqa: S311 - a game
     return {"rolls": rolls, "total": sum(rolls) + int(found[3] or 0)}

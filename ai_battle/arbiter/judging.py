@@ -166,7 +166,7 @@ class JudgePass:
         quotation, score = str(entry.get("quotation") or "").strip(), _number(entry.get("score"))
         rating = replace(empty, reason=self._with_names(entry.get("reason")))
         if score is None or not low <= score <= high:
-            return replace(rating, fault=f"the score is no number from {low:g} to {high:g}")
+            return replace(rating, fault=f"the score is not a number from {low:g} to {high:g}")
         if not (found := self.transcript.find(quotation, empty.participant, self.labels)):
             false = (self._with_names(quotation),) if quotation else ()
             return replace(rating, fault="the quotation is not in the turns of the participant", false_quotations=false)
@@ -202,7 +202,7 @@ def _entries(answer: str) -> Sequence[Mapping[str, Any]] | None:
 
 def _number(value: object) -> float | None:
     try:
-        # A JSON true is no score, though float(True) is 1.
+        # A JSON true is not a score, though float(True) is 1.
         return None if isinstance(value, bool) else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None

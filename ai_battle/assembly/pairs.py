@@ -142,7 +142,7 @@ class Pairs:
                 yield each.problem(words.get(str(steps[0]), already), *steps)
 
     def _wrong_check(self, each: ResolvedPair) -> Iterator[Problem]:
-        """Yields a problem for a check that is no known tool, unless tool files or servers may still provide it."""
+        """Yields a problem for a check that is not a known tool, unless tool files or servers may still provide it."""
         check, section = each.pair.check, self.discussion.tools
         if not check:
             return

@@ -198,7 +198,7 @@ def _is_a(value: Any, kind: Any) -> bool:
     """Checks a value against a simple type; other types are left to the strategy."""
     if kind not in (*_KINDS,):
         return True
-    if isinstance(value, bool) or kind is bool:  # bool is a subclass of int, but `true` is no number
+    if isinstance(value, bool) or kind is bool:  # bool is a subclass of int, but `true` is not a number
         return isinstance(value, bool) and kind is bool
     return isinstance(value, int | float if kind is float else kind)
 

@@ -198,7 +198,7 @@ class Player:
     async def play(self, key: SampleKey, task: Task) -> Sample:
         """Returns the sample, even if a call failed.
 
-        Raises `BudgetExceeded` if the limit of the whole run prevented a call, since that is no sample.
+        Raises `BudgetExceeded` if the limit of the whole run prevented a call, since that is not a sample.
         """
         listener = SampleListener()
         with charge_to(listener.paid):

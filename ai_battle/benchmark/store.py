@@ -165,7 +165,7 @@ class Store:
                 f"{self.folder / NAME} is of a newer ai-battle (format {found}, this one reads {FORMAT}); update it."
             )
         if found < 1:
-            raise JournalError(f"{self.folder / NAME} is no file of results, or none that was begun; start anew.")
+            raise JournalError(f"{self.folder / NAME} is not a file of results, or was never begun; start anew.")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -98,4 +98,4 @@ def _pattern(expect: str | None) -> re.Pattern[str] | None:
     try:
         return re.compile(expect, re.IGNORECASE) if expect else None
     except re.error as error:
-        raise click.BadParameter(f"{expect!r} is no regular expression: {error}", param_hint="--expect") from error
+        raise click.BadParameter(f"{expect!r} is not a regular expression: {error}", param_hint="--expect") from error

@@ -356,7 +356,7 @@ def _call_problems(call: ToolCall, request: ModelRequest) -> Iterator[str]:
     if call.name not in tools:
         yield f"There is no tool {call.name!r}{near(call.name, list(tools))}"
     elif call.malformed:
-        yield f"The arguments of {call.name} are no JSON object: {call.malformed[:200]}"
+        yield f"The arguments of {call.name} are not a JSON object: {call.malformed[:200]}"
     elif problems := fit(call.arguments, tools[call.name].schema).problems:
         yield arguments_error(call.name, tools[call.name].schema, problems)
 
@@ -367,7 +367,7 @@ def _json_problems(text: str, schema: Any) -> Iterator[str]:
     try:
         value = json.loads(blocks[0] if len(blocks) == 1 else text, strict=False)
     except (ValueError, RecursionError) as error:
-        yield f"The answer is no JSON: {error}"
+        yield f"The answer is not JSON: {error}"
         return
     if problems := fit({"answer": value}, {"type": "object", "properties": {"answer": schema}}).problems:
         yield f"The JSON does not fit its schema: {'; '.join(problems)}"

@@ -156,7 +156,7 @@ class ChairNote:
 def split_answer(text: str, *, is_whole: bool) -> tuple[str, int] | None:
     """Returns a chair's note and the index at which its answer begins; None if that is not known (yet).
 
-    A text that does not begin with a note is all answer; a note alone is no answer.
+    A text that does not begin with a note is all answer; a note alone is not an answer.
     """
     if not _HEAD.match(text):
         is_open = not is_whole and len(text.lstrip()) < LONGEST_KEY and "\n" not in text.strip()

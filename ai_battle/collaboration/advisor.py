@@ -206,7 +206,7 @@ class AdvisedStep:
     def _new_attempts(self) -> Attempts:
         """Returns attempts judged by the work since the last advice, without trouble from before it.
 
-        Advice itself is left out, because it is no finding of a tool.
+        Advice itself is left out, because it is not a finding of a tool.
         """
         messages = without_overcome((*self._asked.messages, *self._steps), self._tool.name)
         judged = replace(self._asked, messages=messages)

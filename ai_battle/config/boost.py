@@ -78,7 +78,8 @@ def _tiers(value: str) -> tuple[str, ...]:
 
 
 def _base_url(base_url: str) -> str:
-    problem = ConfigError(f"BOOST_BASE_URL is no address: write it as 'https://host/v1', not {_address(base_url)!r}.")
+    written = _address(base_url)
+    problem = ConfigError(f"BOOST_BASE_URL is not an address: write it as 'https://host/v1', not {written!r}.")
     try:
         parts = urlsplit(base_url)
         _ = parts.port

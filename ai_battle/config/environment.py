@@ -71,7 +71,7 @@ def _looks_random(value: str) -> bool:
 
 
 def secrets_in_environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """Returns the secrets with their variables, found by the variables' names. Paths of files are no secrets."""
+    """Returns the secrets with their variables, found by the variables' names. Paths of files are not secrets."""
     secrets: dict[str, str] = {}
     for name, whole in variables.items():
         if SECRET_VARIABLE.fullmatch(name):
@@ -128,7 +128,7 @@ class Expansion:
         """Expands the references in a text. In a text that anyone may see, only API keys become secrets."""
         if (whole := _WHOLE.fullmatch(text)) and not _REFERENCE.fullmatch(text):
             raise UnsetVariable(
-                f"${{{whole[1]}}} is no variable; write ${{NAME}} or ${{NAME:-default}}, or $${{ to mean it as it is"
+                f"${{{whole[1]}}} is not a variable; write ${{NAME}} or ${{NAME:-default}}, or $${{ to mean it as it is"
             )
         for name in (match[2] for match in _REFERENCE.finditer(text) if self._is_taken(match)):
             value = self.variables[name]

@@ -364,7 +364,7 @@ class CollaborativeConversationManager(ConversationManager):
             )
 
     def _client_of(self, named: str) -> ModelClient:
-        """Returns the client. Raises `ConfigError` with similar participants' names if it is no model type either."""
+        """Returns the client. Raises `ConfigError` with similar names if it is not a model type either."""
         try:
             return self._source.client(named)[0]
         except ConfigError as error:

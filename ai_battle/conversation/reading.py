@@ -109,7 +109,7 @@ def open_journal(run_dir: Path) -> IO[bytes]:
         if (run_dir / CONFIG).is_file():
             return BytesIO()
         why = f"it has no {FILE}" if run_dir.is_dir() else "there is no such folder"
-        raise NoSuchRecord(f"{run_dir} is no run directory: {why}.") from error
+        raise NoSuchRecord(f"{run_dir} is not a run directory: {why}.") from error
     except NotADirectoryError as error:
         way_out = "name the folder that 'ai-battle run' made for a run; its last line says which"
         raise NoSuchRecord(f"{run_dir} is a file, not a run directory; {way_out}.") from error

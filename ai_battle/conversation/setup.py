@@ -363,7 +363,7 @@ def _rubric(loaded: LoadedDiscussion) -> Iterator[Problem]:
 def _template_problems(loaded: LoadedDiscussion) -> Iterator[Problem]:
     discussion, templates = loaded.file.discussion, _templates(loaded)
     if templates.folder and not templates.folder.is_dir():
-        yield Problem(("discussion", "templates"), f"{templates.folder} is no folder; templates are its files NAME.md")
+        yield Problem(("discussion", "templates"), f"{templates.folder} is not a folder; templates are its NAME.md")
         return
     for name, spec in discussion.models.items():
         try:

@@ -58,10 +58,10 @@ BaseClient = ModelClient
 
 
 def require_client(client: object, name: str) -> None:
-    """Raises `ConfigError` for what is no client, such as the name of a model."""
+    """Raises `ConfigError` for what is not a client, such as the name of a model."""
     if not isinstance(client, ModelClient):
         made = f"create_client({client!r})" if isinstance(client, str) else "create_client('ollama/phi4')"
-        raise ConfigError(f"{name} is {client!r}, which is no ModelClient; make one: {made}")
+        raise ConfigError(f"{name} is {client!r}, which is not a ModelClient; make one: {made}")
 
 
 @lru_cache(maxsize=1_000)

@@ -103,7 +103,7 @@ class UnreadRequest(ModelRequest):
     """A request of which only `raw`, `options` and `wants` are known until another field is accessed.
 
     That field is parsed by `read`, once, since parsing a long conversation takes longer than passing it on. `read`
-    raises `ConfigError` for a body that is no valid request.
+    raises `ConfigError` for a body that is not a valid request.
     """
 
     __slots__ = ("_read",)

@@ -40,7 +40,7 @@ _FENCED = re.compile(r"```(?:json)?[ \t]*\n([\s\S]*?)(?:```|\Z)", re.IGNORECASE)
 
 
 def json_measures(case: Case) -> dict[str, float]:
-    """Measures an answer in JSON. Arguments of calls are checked elsewhere, and working with LaTeX in it is no JSON."""
+    """Measures an answer in JSON. Arguments of calls are checked elsewhere, and LaTeX in the working is not JSON."""
     wanted = case.context.output_schema
     if wanted is None and (case.calls or not is_asked(case.question)):
         return {}

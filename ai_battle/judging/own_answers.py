@@ -65,7 +65,7 @@ def _answer(line: str, where: str) -> LabelledAnswer:
     try:
         row = json.loads(line)
     except ValueError as error:
-        raise ConfigError(f"{where}: is no JSON: {error}") from error
+        raise ConfigError(f"{where}: is not JSON: {error}") from error
     if not isinstance(row, Mapping):
         raise ConfigError(f"{where}: must be an object, not {type(row).__name__}")
     prompt, response = _text(row, ("prompt",), where), _text(row, ANSWER, where)

@@ -66,7 +66,7 @@ def call_measures(case: Case) -> dict[str, float]:
 
 
 def on_the_way(case: Case) -> dict[str, float]:
-    """Measures the calls since the prompt. A call with another result is no repeated one."""
+    """Measures the calls since the prompt. A call with another result is not a repeated one."""
     if not case.steps:
         return {}
     steps = case.steps[-NEWEST:]

@@ -261,7 +261,7 @@ def final_not_in_working(case: Case) -> float | None:
 
 
 def final_off_sums(case: Case) -> float | None:
-    """Returns 1 if the final answer is no number of the working or the prompt, nor one step from any."""
+    """Returns 1 if the final answer is not a number of the working or the prompt, nor one step from any."""
     final = _final_number(case) if case.claims else None
     if final is None:
         return None

@@ -107,7 +107,7 @@ def _stated_value(name: ModelName, table: Mapping[str, Any]) -> Any:
 
 def _price_of(stated: Any, name: ModelName) -> TokenPrice:
     if not isinstance(stated, Mapping):
-        raise ConfigError(f"prices: {name}: {stated!r} is no price; write {{input: 1.0, output: 2.0}} (per million).")
+        raise ConfigError(f"prices: {name}: {stated!r} is not a price; write {{input: 1.0, output: 2.0}}, per million.")
     given = {key: value for key, value in stated.items() if value is not None}
     for key, value in given.items():
         if key not in _RATES:

@@ -161,7 +161,7 @@ def redirect_target(access: Access, url: str, headers: Mapping[str, str]) -> str
         target = URL(url).join(URL(location))
         same = target.origin() == URL(access.url).origin()
     except ValueError:
-        raise Unreachable(f"{access}: redirects to {location[:100]!r}, which is no address.") from None
+        raise Unreachable(f"{access}: redirects to {location[:100]!r}, which is not an address.") from None
     if not same:
         raise Unreachable(
             f"{access}: redirects to {public_url(str(target))}; nothing was sent there. Is base_url right?"

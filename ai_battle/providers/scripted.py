@@ -112,7 +112,7 @@ def rule(entry: object, where: str) -> Rule:
     try:
         compiled = re.compile(pattern)
     except re.error as error:
-        raise ConfigError(f"{where}: match: {pattern!r} is no regular expression: {error}.") from error
+        raise ConfigError(f"{where}: match: {pattern!r} is not a regular expression: {error}.") from error
     return Rule(compiled, _from_mapping(entry, where))
 
 

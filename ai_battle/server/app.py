@@ -199,7 +199,7 @@ async def _read_body(state: ServerState, api: Api, http: web.Request, stats: Req
 def _refuse(
     api: Api, failed: Failure, headers: Mapping[str, str], stats: RequestStats, http: web.Request
 ) -> web.Response:
-    """Returns an error response. Closes the connection if part of the body is unread: it is no next request."""
+    """Returns an error response. Closes the connection if a rest of the body is unread: it is not a request."""
     body = api.wire.encode_error(failed.status, failed.message, failed.kind, stats.request_id)
     response = web.Response(status=failed.status, body=body, content_type=JSON, headers={**stats.headers, **headers})
     if not http.content.is_eof():

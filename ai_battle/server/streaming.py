@@ -72,7 +72,7 @@ class ServedRequest:
             try:
                 return await client.complete(request, listen)
             except ProviderError as error:
-                # A model that answered without content is no error to a client of an API.
+                # A model that answered without content is not an error to a client of an API.
                 if error.response is not None:
                     return error.response
                 # Sending again is safe: an upstream with such a status has not begun its answer.
@@ -215,7 +215,7 @@ class StreamBuffer:
     async def end(self) -> web.StreamResponse:
         """Sends all that waits, and the end of the answer.
 
-        Many clients hang up at the last event: they have their whole answer, so that is no error.
+        Many clients hang up at the last event: they have their whole answer, so that is not an error.
         """
         self._is_last = True
         self._news.set()

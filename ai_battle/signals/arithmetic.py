@@ -48,7 +48,7 @@ _CODE_OF_CURRENCY = re.compile(r"([=\u2248*/+(-] ?)[A-Z]{2,3}\s?(?=\d)")
 # "20 (from case 1) + 9" adds to 20; "36 \\equiv 3 \\pmod{11}" is not about ordinary values.
 _REMARK = re.compile(r"(?<=[\d%]) \((?=[^()\n]{0,60}[^\W\d_]{3})[^()\n]{1,80}\)")
 _OF_OTHER_KIND = re.compile(r"\\equiv|\u2261|\bp?mod\b|\bbase \d")
-# An equation that is asked, quoted or called wrong is no claim.
+# An equation that is asked, quoted or called wrong is not a claim.
 _WRONG = (
     r"wrong|incorrect|not (?:right|correct|true)|false|mistake|falsch|nicht richtig|faux|sbagliat|errad[oa]|fout"
     r"|b\u0142\u0119dn|yanl\u0131\u015f|\u043d\u0435\u0432\u0435\u0440\u043d|\u043e\u0448\u0438\u0431|[\u9519\u932f]|\u9593\u9055"

@@ -210,7 +210,7 @@ class ConversationSignals:
 
     def _formulaic(self, profile: _TextProfile, novelty: float) -> float:
         """Returns the stock phrases per sentence, plus repeated openings, endings and line marks around new content."""
-        # At least four sentences, so that one stock phrase in a short turn is no fault.
+        # At least four sentences, so that one stock phrase in a short turn is not a fault.
         stock = 2.5 * sum(1 for kind, _ in profile.phrases if kind == "stock") / max(4, len(profile.sentences))
         last = self._last(RECENT + 1)
         opens = any(each.words[:2] == profile.words[:2] for each in last)
@@ -248,7 +248,7 @@ def _agreement(profile: _TextProfile) -> float:
     return min(1.0, max(0.0, score - 0.3 * len(_QUESTION.findall(profile.text))))
 
 
-# A plain yes is half of praise, and one reservation outweighs it: agreeing with a reservation is no flattery.
+# A plain yes is half of praise, and one reservation outweighs it: agreeing with a reservation is not flattery.
 _WEIGHTS = {"praise": 1.0, "yes": 0.5, "reserve": -0.6}
 
 

@@ -148,7 +148,7 @@ def _is_open_clause(sentence: str, text: str) -> bool:
 
 
 def _is_first_letter(sentence: str, text: str, prompt: str) -> bool:
-    """Checks whether the last word is a single letter that is no word, unit or name. A capital may end a sentence."""
+    """Checks whether the last word is a letter that is not a word, unit or name. A capital may end a sentence."""
     *before, last = sentence.split() or [""]
     language = language_of(text[-_TAIL:])
     if len(last) != 1 or not language or language in UNSPACED:

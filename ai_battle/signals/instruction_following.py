@@ -160,7 +160,7 @@ def _has_other_lines(number: int, text: str) -> bool:
 
 
 def _items(text: str) -> int | None:
-    """Returns the number of items of a list, by lines or by commas; None if the text is no list."""
+    """Returns the number of items of a list, by lines or by commas; None if the text is not a list."""
     if indents := [len(indent) for indent in _ITEM.findall(text)]:
         return indents.count(min(indents)) if len(indents) > 1 else None
     if "\n" in text or len(text) > 200 or len(pieces := _BETWEEN.split(text)) < 2:

@@ -100,7 +100,7 @@ class Evidence:
         self._messages, self._before, self._turn = messages, messages[:place], messages[place:]
         self.results = _results(self._turn)
         self.prompt = "".join(message.text for message in self._turn[:1])
-        # In a discussion the other speakers give no orders, and repeating their words is no report of an action.
+        # In a discussion the other speakers give no orders, and repeating their words is not a report of an action.
         self._is_talk = any(message.speaker for message in messages)
 
     def findings(self) -> Mapping[str, bool]:
@@ -153,7 +153,7 @@ class Evidence:
 
     @cached_property
     def unbacked_facts(self) -> list[str]:
-        """The strange facts that are no advice and don't follow from other facts of the answer."""
+        """The strange facts that are not advice and don't follow from other facts of the answer."""
         if not self.strange_facts:
             return []
         others = (*self.backed_facts, *filter(_may_be_advice, self.strange_facts))

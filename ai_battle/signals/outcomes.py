@@ -30,7 +30,7 @@ class ProgramOutcome:
 
     @property
     def value(self) -> Any:
-        """The value. Printed text that is no literal is a string."""
+        """The value. Printed text that is not a literal is a string."""
         found = _literal(self.text)
         return self.text if found is _NO_LITERAL and self.is_printed else found
 
@@ -91,7 +91,7 @@ def _names_text(outcome: ProgramOutcome, final: FinalAnswer, text: str) -> bool:
 
 
 def literal(text: str) -> Any:
-    """Returns the value of a literal, or None if the text is no literal."""
+    """Returns the value of a literal, or None if the text is not a literal."""
     found = _literal(text)
     return None if found is _NO_LITERAL else found
 

@@ -10,7 +10,7 @@ from .languages import plain_words
 
 _UNSPACED = re.compile(r"[\u0900-\u097f\u3040-\u30ff\u3400-\u9fff]")
 _PREFIXES = ("un", "in", "dis", "dés", "non")
-# Shorter words take the prefix by chance: "in" + "put" is no opposite of "put".
+# Shorter words take the prefix by chance: "in" + "put" is not the opposite of "put".
 _LONGEST, _LEAST = 20_000, 5
 DENIAL = "denial"
 

@@ -95,7 +95,7 @@ def _stands_between_numbers(written: str, line: str, span: tuple[int, int]) -> b
 
 
 def value_of(tokens: Sequence[SumToken]) -> float | None:
-    """Returns the value of a sum, or None if it is no sum, has no value, or is implausibly large."""
+    """Returns the value of a sum, or None if it is not a sum, has no value, or is implausibly large."""
     rest = list(reversed(tokens))
     try:
         value = _value_above(0, rest)

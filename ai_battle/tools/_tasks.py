@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
-# A future can't hold the first. The others are no real interrupts in a thread, and would disturb the event loop.
+# A future can't hold the first. The others are not real interrupts in a thread, and would disturb the event loop.
 NOT_OF_THREADS = (StopIteration, KeyboardInterrupt, GeneratorExit)
 
 

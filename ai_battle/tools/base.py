@@ -139,7 +139,7 @@ def spec(tool: Tool) -> ToolSpec:
 
 
 def json_schema(name: str, parameters: Any) -> dict[str, Any]:
-    """Returns the JSON Schema of a tool's arguments. Raises `ConfigError` if `parameters` are no schema."""
+    """Returns the JSON Schema of a tool's arguments. Raises `ConfigError` if `parameters` are not a schema."""
     if not isinstance(parameters, Mapping):
         raise ConfigError(f"The parameters of {name} must map names to JSON Schemas, not be {parameters!r:.80}")
     schema = dict(parameters) if _is_whole(parameters) else _compose(name, parameters)

@@ -133,7 +133,7 @@ class _ToolTurn:
                 self._transient = (assistant(response.text), user(prompt("unrun_call")))
             else:
                 answer = self._held_back or response
-                # Running tools and then saying nothing is no answer.
+                # Running tools and then saying nothing is not an answer.
                 return await (self._accept(answer) if answer.text.strip() or not self._results else self._sum_up())
         return await self._sum_up()
 

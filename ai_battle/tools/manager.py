@@ -73,7 +73,9 @@ class ToolManager:
             raise ToolError(f"Tool not found: {call.name}{near(call.name, self.registry.names)}")
         schema = self.registry.spec(call.name).schema
         if call.malformed:
-            raise ToolError(arguments_error(call.name, schema, (f"they are no JSON object: {call.malformed[:200]}",)))
+            raise ToolError(
+                arguments_error(call.name, schema, (f"they are not a JSON object: {call.malformed[:200]}",))
+            )
         fitted = fit(call.arguments, schema)
         if fitted.problems:
             raise ToolError(arguments_error(call.name, schema, fitted.problems))

@@ -138,7 +138,7 @@ def _decode(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        return f"{len(value):,} bytes that are no text"
+        return f"{len(value):,} bytes that are not text"
 
 
 def _plain(value: Any, at: str) -> Any:

@@ -205,7 +205,7 @@ def _open(steps: tuple[str, ...], folder: int) -> int:
     descriptor = os.open(steps[-1], READ, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise ToolError(f"{'/'.join(steps)} is no file.")
+        raise ToolError(f"{'/'.join(steps)} is not a file.")
     return descriptor
 
 
@@ -258,7 +258,7 @@ def _check_name(path: str) -> Iterator[None]:
 REASONS = {
     errno.ENOENT: "there is no such file or folder",
     errno.ELOOP: "this is a link, and links are not followed",
-    errno.ENOTDIR: "this is no folder",
+    errno.ENOTDIR: "this is not a folder",
     errno.EISDIR: "this is a folder",
     errno.EACCES: "access is not allowed",
     errno.ENAMETOOLONG: "the name is too long",

@@ -150,7 +150,7 @@ def test_a_recorded_model_is_not_asked_twice(tmp_path: Path) -> None:
             '{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": "y"}\n',
             "sums.jsonl:2: the id 'a' is already that of sums.jsonl:1",
         ),
-        ('{"prompt": "x"\n', "sums.jsonl:1: no JSON"),
+        ('{"prompt": "x"\n', "sums.jsonl:1: is not JSON"),
         ("[1, 2]\n", "sums.jsonl:1: a JSON list, not an object"),
         ('{"prompt": "x", "tools": 1}\n', "sums.jsonl:1: tools must be a list"),
         ('{"id": "a", "prompt": "x"}\n', "numeric needs a reference, which is missing in sums: sums.jsonl:1"),

@@ -1,4 +1,4 @@
-"""A suite is played: every setting answers every task, and what goes wrong is no wrong answer."""
+"""A suite is played: every setting answers every task, and what goes wrong is not a wrong answer."""
 
 import asyncio
 from collections.abc import Callable, Mapping

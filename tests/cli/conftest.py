@@ -30,7 +30,7 @@ def folder(here: Path) -> Path:
 
 
 def run_piped(*arguments: object, piped: bytes = b"") -> Outcome:
-    """Runs a command that gets these bytes on standard input, which is no terminal."""
+    """Runs a command that gets these bytes on standard input, which is not a terminal."""
     with CliRunner().isolation(input=piped) as (out, err, _):
         code = run_command([str(argument) for argument in arguments])
     return Outcome(code, out.getvalue().decode(), err.getvalue().decode())

@@ -44,7 +44,7 @@ def decisions(folder: Path) -> list[tuple[str, str]]:
 
 
 def test_a_call_waits_until_it_is_clearly_answered_and_then_runs(tmp_path: Path) -> None:
-    """What was typed before the question is no answer to it."""
+    """What was typed before the question is not an answer to it."""
     with terminal("run", write_config(tmp_path), "--out", tmp_path / "run") as you:
         you.press("y\ny\n")
         for number, typed in enumerate(("perhaps\n", "\n", "yes\n"), 1):

@@ -90,7 +90,7 @@ def test_help_that_brings_nothing_is_not_recommended(data: Any, capsys: pytest.C
         ([row(1, correct=True) for _ in range(60)], "--target-quality", "All 60 answers are right"),
         ([row(0, correct=False) for _ in range(60)], "--target-quality", "All 60 answers are wrong"),
         ([], "--target-quality", "is empty"),
-        ([row(1), "{"], "--target-quality", "own.jsonl:2: is no JSON"),
+        ([row(1), "{"], "--target-quality", "own.jsonl:2: is not JSON"),
         ([row(1), {"response": "x"}], "--target-quality", "own.jsonl:2: prompt is missing"),
         ([row(1, correct="yes")], "--target-quality", "own.jsonl:1: correct must be true, false or a share"),
     ],

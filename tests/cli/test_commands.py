@@ -285,7 +285,7 @@ class TestResumeReplayExport:
         for command in ("resume", "replay", "export"):
             outcome = ai_battle(command, folder)
             assert outcome.code == 2
-            assert "is no run directory" in outcome.err
+            assert "is not a run directory" in outcome.err
 
     def test_a_replay_says_it_all_again(self, ai_battle: Run, scripted_file: Path) -> None:
         first = ai_battle("run", scripted_file, "--out", "here")

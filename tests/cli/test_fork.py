@@ -227,7 +227,7 @@ class TestBadInput:
             (("--at", 6), "fork earlier, or name more with --turns"),
             (("--at", 2, "--swap", "Bob"), "PARTICIPANT=TYPE"),
             (("--at", 2, "--swap", "Rob=gpt-4o"), "did you mean 'Bob'"),
-            (("--at", 2, "--expect", "("), "no regular expression"),
+            (("--at", 2, "--expect", "("), "not a regular expression"),
             (("--at", 2, "--set", "discussion.turn=3"), "discussion.turn"),
         ],
     )
@@ -241,7 +241,7 @@ class TestBadInput:
         assert not (folder / "runs").exists()
 
     def test_a_folder_that_is_no_run_is_said_to_be_none(self, ai_battle: Run, folder: Path) -> None:
-        assert "is no run directory" in ai_battle("fork", folder, "--at", 1).err
+        assert "is not a run directory" in ai_battle("fork", folder, "--at", 1).err
 
     def test_more_rounds_let_a_run_that_was_over_go_on(self, ai_battle: Run, letters: Path) -> None:
         ai_battle(

@@ -1,4 +1,4 @@
-"""A run in which somebody was asked and never answered is no success, and can be resumed with that turn."""
+"""A run in which somebody was asked and never answered is not a success, and can be resumed with that turn."""
 
 import json
 from pathlib import Path

@@ -39,7 +39,7 @@ def test_a_tool_is_called_as_a_model_would_call_it(ai_battle: Run) -> None:
 def test_a_call_that_fails_prints_what_a_model_would_see(ai_battle: Run) -> None:
     called = ai_battle("tools", "call", "calculator", '{"expression": "six"}')
     assert called.code == 1
-    assert "is no arithmetic" in json.loads(called.out)["error"]
+    assert "is not arithmetic" in json.loads(called.out)["error"]
 
 
 def test_a_drop_in_file_brings_its_tools_and_its_prints_stay_in_the_result(ai_battle: Run, folder: Path) -> None:

@@ -165,7 +165,7 @@ async def test_a_note_of_the_client_behind_the_results_is_not_taken_for_the_requ
 
 
 async def test_an_answer_in_text_after_results_is_final(stage: Stage) -> None:
-    """The tools of this request have run: that none is called now is no failure, and no loop is spent on it."""
+    """The tools of this request have run: that none is called now is not a failure, and no loop is spent on it."""
     stage.says([GUIDANCE], ["They rose sharply."])
     told = await stage.ask(agent_turn())
 

@@ -104,7 +104,7 @@ async def test_s3_2_a_missing_analysis_is_no_obstacle(stage: Stage) -> None:
 
 
 async def test_s3_3_a_sequential_analysis_alone_is_asked_for_its_guidance(stage: Stage) -> None:
-    """An analysis alone is no plan: it is told so, and what it said goes along."""
+    """An analysis alone is not a plan: it is told so, and what it said goes along."""
     stage.says([DEBUG, f"{DEBUG}\n\nGUIDANCE:\nCall read_file with path: '/var/log/api.log'"])
     stage.auxiliary.says(reply(calls=[call("read_file", path="/var/log/api.log")]))
     told = await stage.ask(model_request("Why does the endpoint fail?", READ))

@@ -76,11 +76,11 @@ def test_boost_for_a_tier_without_a_boost_model_names_all_that_is_missing() -> N
         ("BOOST_TIMEOUT", "0", "more than 0"),
         ("BOOST_TIMEOUT", "nan", "more than 0"),
         ("BOOST_TIMEOUT", "inf", "more than 0"),
-        ("BOOST_BASE_URL", "api.example.org", "BOOST_BASE_URL is no address"),
-        ("BOOST_BASE_URL", "ftp://example.org", "BOOST_BASE_URL is no address"),
-        ("BOOST_BASE_URL", "http://", "BOOST_BASE_URL is no address"),
-        ("BOOST_BASE_URL", "http://[::1", "BOOST_BASE_URL is no address"),
-        ("BOOST_BASE_URL", "http://host:port/", "BOOST_BASE_URL is no address"),
+        ("BOOST_BASE_URL", "api.example.org", "BOOST_BASE_URL is not an address"),
+        ("BOOST_BASE_URL", "ftp://example.org", "BOOST_BASE_URL is not an address"),
+        ("BOOST_BASE_URL", "http://", "BOOST_BASE_URL is not an address"),
+        ("BOOST_BASE_URL", "http://[::1", "BOOST_BASE_URL is not an address"),
+        ("BOOST_BASE_URL", "http://host:port/", "BOOST_BASE_URL is not an address"),
     ],
 )
 def test_a_wrong_value_is_named_with_the_way_out(name: str, value: str, words: str) -> None:

@@ -140,7 +140,7 @@ class Broken(ModelClient):
 
 
 async def test_a_journal_that_can_not_be_written_ends_the_turn() -> None:
-    """That is no failure of the helper."""
+    """That is not a failure of the helper."""
 
     async def full(event: Event) -> None:
         if isinstance(event, ModelReplied) and event.role == "helper":

@@ -114,7 +114,7 @@ async def test_a_failed_hard_check_is_helped_at_once() -> None:
         (call("add", a="two", b=2), "The arguments of add do not fit: a"),
         (call("add", a=2), "missing"),
         (call("ad", a=2, b=2), "There is no tool 'ad'; did you mean 'add'?"),
-        (ToolCall("add", {}, malformed='{"a": 2,'), 'The arguments of add are no JSON object: {"a": 2,'),
+        (ToolCall("add", {}, malformed='{"a": 2,'), 'The arguments of add are not a JSON object: {"a": 2,'),
     ],
     ids=["a wrong type", "one missing", "no such tool", "no JSON"],
 )
@@ -135,7 +135,7 @@ async def test_a_call_that_does_not_fit_goes_back_to_the_small_model_once(wrong:
 
 @pytest.mark.parametrize(
     ("wrong", "objection"),
-    [("The sum is 4.", "The answer is no JSON"), ('{"sum": "four"}', "The JSON does not fit its schema: answer.sum")],
+    [("The sum is 4.", "The answer is not JSON"), ('{"sum": "four"}', "The JSON does not fit its schema: answer.sum")],
     ids=["no JSON", "another form"],
 )
 async def test_json_that_does_not_fit_goes_back_to_the_small_model_once(wrong: str, objection: str) -> None:

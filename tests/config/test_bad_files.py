@@ -1,4 +1,4 @@
-"""Files that are no configuration: each is refused with what it is and the way out."""
+"""Files that are not a configuration: each is refused with what it is and the way out."""
 
 import os
 from pathlib import Path

@@ -73,7 +73,7 @@ def test_an_unset_variable_is_told_at_its_place(problems: Problems) -> None:
 
 
 def test_a_name_that_is_none_is_told(problems: Problems) -> None:
-    assert "${MY-KEY} is no variable; write ${NAME} or ${NAME:-default}" in problems(goal("${MY-KEY}"))[0]
+    assert "${MY-KEY} is not a variable; write ${NAME} or ${NAME:-default}" in problems(goal("${MY-KEY}"))[0]
 
 
 def test_a_tool_without_its_key_does_not_stop_a_discussion(load_text: Load) -> None:

@@ -235,7 +235,7 @@ async def test_a_line_that_lacks_something_says_what(
 
 
 def test_what_is_no_run_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(JournalError, match=r"is no run directory: it has no journal\.jsonl"):
+    with pytest.raises(JournalError, match=r"is not a run directory: it has no journal\.jsonl"):
         list(read(tmp_path))
-    with pytest.raises(JournalError, match="is no run directory"):
+    with pytest.raises(JournalError, match="is not a run directory"):
         Journal.reopen(tmp_path / "missing")

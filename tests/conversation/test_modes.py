@@ -233,7 +233,7 @@ def test_the_name_of_a_model_is_no_client() -> None:
     named: Any = "gpt-4o"
     with pytest.raises(ConfigError, match=r"The client of bob is 'gpt-4o'.*make one: create_client\('gpt-4o'\)"):
         ConversationManager([Participant("ada", client()), Participant("bob", named)], goal=GOAL)
-    with pytest.raises(ConfigError, match="The secondary model of rescue is None, which is no ModelClient"):
+    with pytest.raises(ConfigError, match="The secondary model of rescue is None, which is not a ModelClient"):
         ModelCollaborationProtocol(client(), None, StuckDetector())  # type: ignore[arg-type]
 
 

@@ -76,7 +76,7 @@ def test_the_yaml_overrides_prices_and_windows_under_any_spelling(key: str) -> N
     [
         ({"inptu": 1}, "prices: openai/x: unknown key 'inptu'; did you mean 'input'?"),
         ({"input": -1}, "prices: openai/x: input is -1"),
-        (3, "prices: openai/x: 3 is no price"),
+        (3, "prices: openai/x: 3 is not a price"),
     ],
 )
 def test_a_wrong_price_says_what_is_wrong(stated: Any, message: str) -> None:

@@ -175,7 +175,7 @@ def test_a_mistake_in_a_script_names_its_entry(script: list[object], message: st
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        ({"match": "(", "say": "x"}, "when, rule 1: match: '(' is no regular expression"),
+        ({"match": "(", "say": "x"}, "when, rule 1: match: '(' is not a regular expression"),
         ({"say": "x"}, "when, rule 1 has no 'match'"),
         ("hello", "when, rule 1 is 'hello'; write a mapping"),
     ],

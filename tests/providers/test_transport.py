@@ -151,7 +151,7 @@ async def test_redirects_come_to_an_end(transport: Transport, server: Server) ->
 
 
 async def test_a_redirect_to_nowhere_is_told(transport: Transport) -> None:
-    with pytest.raises(Unreachable, match=r"redirects to 'http://\[bad', which is no address"):
+    with pytest.raises(Unreachable, match=r"redirects to 'http://\[bad', which is not an address"):
         await post(transport, "/nowhere")
 
 

@@ -95,7 +95,7 @@ def _openai_streams() -> Iterator[VendorFault]:
         ("[DONE] without a reason", sse(begin, said, DONE), PASSES, BadReply, "cut"),
         ("[DONE] alone", sse(DONE), ONCE, BadReply, "empty"),
         ("the bill alone", sse(bill, DONE), ONCE, EmptyAnswer, "empty"),
-        ("an event that is no JSON", sse(begin, b"data: {oops\n\n", said, end, DONE), ONCE, BadReply, "JSON"),
+        ("an event that is not JSON", sse(begin, b"data: {oops\n\n", said, end, DONE), ONCE, BadReply, "JSON"),
         ("an event that is a list", sse(begin, b"data: []\n\n", said, end, DONE), ONCE, BadReply),
         ("choices that are a text", sse({"choices": "no"}, DONE), ONCE, BadReply),
         ("comments alone", sse(b": ping\n\n" * 3), PASSES, BadReply),
@@ -137,7 +137,7 @@ def _anthropic_streams() -> Iterator[VendorFault]:
             "partial_json": "{"})), ONCE, BadReply),
         ("a text that is a number", claude_stream(*block(0, {"type": "text", "text": ""}, {"type": "text_delta",
             "text": 7})), ONCE, BadReply),
-        ("an event that is no JSON", sse(start, b"event: content_block_start\ndata: {oops\n\n", named=True), ONCE,
+        ("an event that is not JSON", sse(start, b"event: content_block_start\ndata: {oops\n\n", named=True), ONCE,
             BadReply, "JSON"),
         ("no blocks", claude_stream(), ONCE, EmptyAnswer, "empty"),
     ):
@@ -202,7 +202,7 @@ def _ollama_faults() -> Iterator[VendorFault]:
             PASSES, ProviderError, "stopped"),
         ("an end without done", lines(first), PASSES, BadReply, "cut"),
         ("a line that is cut", lines(first, b'{"model": "m", "mess'), ONCE, BadReply, "cut"),
-        ("a line that is no JSON", lines(first, b"{oops}\n", end), ONCE, BadReply, "JSON"),
+        ("a line that is not JSON", lines(first, b"{oops}\n", end), ONCE, BadReply, "JSON"),
         ("nothing said", lines(end), ONCE, EmptyAnswer, "empty"),
         ("a message that is a text", lines(line("hello"), end), ONCE, BadReply),
         ("a content that is a number", lines(line({"content": 7}), end), ONCE, BadReply),
@@ -228,7 +228,7 @@ def _gemini_streams() -> Iterator[VendorFault]:
         ("a quota in the middle", sse(said, google_error(429, "RESOURCE_EXHAUSTED", "Resource exhausted.")), PASSES,
             RateLimited, "exhausted"),
         ("an end without a reason", sse(said), PASSES, BadReply, "cut"),
-        ("an event that is no JSON", sse(said, b"data: {oops\n\n", end), ONCE, BadReply, "JSON"),
+        ("an event that is not JSON", sse(said, b"data: {oops\n\n", end), ONCE, BadReply, "JSON"),
         ("blocked in the middle", sse(said, {"promptFeedback": {"blockReason": "OTHER"}}), NEVER, Refused, "OTHER"),
     ):
         yield fails(f"streamed, {name}", GEMINI, answer, again, kind, *says, streamed=True)

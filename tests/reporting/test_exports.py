@@ -63,14 +63,14 @@ def test_an_unknown_format_is_named(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_a_run_is_named(tmp_path: Path) -> None:
-    with pytest.raises(JournalError, match="is no run directory"):
+    with pytest.raises(JournalError, match="is not a run directory"):
         write_reports(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_what_is_no_run_is_exported_to_no_output(tmp_path: Path, format_: str) -> None:
-    with pytest.raises(JournalError, match="is no run directory"):
+    with pytest.raises(JournalError, match="is not a run directory"):
         next(iter(export(tmp_path, format_)))
 
 

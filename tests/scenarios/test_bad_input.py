@@ -370,7 +370,7 @@ class TestRunDirectories:
         ],
     )
     def test_what_is_no_run_directory(self, ai_battle: Command, arguments: tuple[str, ...]) -> None:
-        assert refusal(ai_battle(*arguments)).startswith("nowhere is no run directory")
+        assert refusal(ai_battle(*arguments)).startswith("nowhere is not a run directory")
 
     @pytest.mark.parametrize(
         "arguments",
@@ -444,7 +444,7 @@ class TestWhatIsNoRunAnyMore:
     @pytest.mark.parametrize("command", OF_A_RUN)
     def test_a_folder_that_is_not_there_is_told(self, ai_battle: Command, command: str) -> None:
         message = refusal(ai_battle(*command.format("nowhere").split()))
-        assert message == "nowhere is no run directory: there is no such folder."
+        assert message == "nowhere is not a run directory: there is no such folder."
 
     @pytest.mark.parametrize("command", ["resume kept", "show kept 1 --request", "replay kept --swap Ann=gpt-4o"])
     @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ async def test_a_client_that_leaves_a_stream_has_paid_for_what_came(
 
 @pytest.mark.parametrize("secondary", [None, "openai/gpt-4o"], ids=["alone", "in a pair"])
 def test_a_benchmark_never_passes_its_limit(tmp_path: Path, secondary: str | None) -> None:
-    """Samples at once that would pass it together wait, and one that can't be paid for to its end is no sample."""
+    """Samples at once that would pass it together wait, and one that can't be paid for to its end is not a sample."""
     model = {"type": "openai/gpt-4o", "parameters": {"max_tokens": 40_000}}
     pair = {"secondary": secondary, "max_retries": 1} if secondary else {}
     with FakeProviders.in_thread() as fakes:

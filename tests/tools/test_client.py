@@ -227,7 +227,7 @@ async def test_arguments_that_are_no_json_are_not_executed() -> None:
     tool = Recording()
     response, _ = await answer(ToolCall("look", {}, "1", malformed='{"what": '), "Sorry.", tools=[tool])
     assert not tool.calls
-    assert 'they are no JSON object: {"what":' in errors(response)[0]
+    assert 'they are not a JSON object: {"what":' in errors(response)[0]
 
 
 async def test_a_tool_that_keeps_failing_is_no_longer_offered() -> None:

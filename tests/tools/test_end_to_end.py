@@ -124,7 +124,7 @@ async def test_arguments_that_are_no_json(fake: FakeProvider, adding: Adding) ->
     """Gemini's are an object in any case: an answer with other ones is none, and asked for again."""
     fake.says(ToolCall("add", {}, malformed='{"a": 1, "b": '), "Sorry.")
     response = await ask_with_tools(fake, adding.tool)
-    assert "they are no JSON object" in tool_results(response)[0]["error"]
+    assert "they are not a JSON object" in tool_results(response)[0]["error"]
     assert (adding.sums, response.text) == ([], "Sorry.")
 
 

@@ -180,8 +180,8 @@ async def test_lines_that_hold_a_text_are_found(files: FileManipulationTool, cal
         ({"action": "read"}, "A path of a file is needed"),
         ({"action": "read", "path": "notes"}, "notes is a folder, not a file"),
         ({"action": "read", "path": "missing/a"}, "missing: there is no such file or folder"),
-        ({"action": "list", "path": "main.py"}, "main.py: this is no folder"),
-        ({"action": "write", "path": "main.py/a", "content": ""}, "main.py: this is no folder"),
+        ({"action": "list", "path": "main.py"}, "main.py: this is not a folder"),
+        ({"action": "write", "path": "main.py/a", "content": ""}, "main.py: this is not a folder"),
         ({"action": "write", "path": "notes", "content": ""}, "notes is a folder, not a file"),
         ({"action": "write", "path": "a" * 300, "content": ""}, "the name is too long"),
         ({"action": "search", "query": "x", "path": "missing"}, "there is no such file"),
@@ -395,7 +395,7 @@ async def test_a_sparse_file_of_a_terabyte_costs_nothing(
 ) -> None:
     (workspace / "sparse").write_bytes(b"begin\n")
     os.truncate(workspace / "sparse", 1 << 40)
-    assert "no text" in (await call_tool(files, action="read", path="sparse"))["error"]
+    assert "not text" in (await call_tool(files, action="read", path="sparse"))["error"]
     assert (
         "can be edited" in (await call_tool(files, action="edit", path="sparse", old_text="a", new_text="b"))["error"]
     )

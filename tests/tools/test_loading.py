@@ -188,7 +188,7 @@ async def test_the_drop_ins_of_this_repository_work() -> None:
 
     thrown = await ask("dice", notation="3d6+2")
     assert thrown["total"] == sum(thrown["rolls"]) + 2
-    assert "no dice notation" in (await ask("dice", notation="many"))["error"]
+    assert "not dice notation" in (await ask("dice", notation="many"))["error"]
     assert (await ask("unit_conversion", value=212, from_unit="F", to_unit="C"))["value"] == 100
     assert (await ask("unit_conversion", value=1, from_unit="mi", to_unit="km"))["value"] == 1.609344
     assert "these units are known" in (await ask("unit_conversion", value=1, from_unit="mi", to_unit="kg"))["error"]

@@ -129,7 +129,7 @@ async def test_a_result_belongs_to_its_call() -> None:
         (call("add"), "a: required (integer), but missing. It takes add(a: integer, b?: integer)"),
         (call("add", a="two"), 'a: expected integer, got "two"'),
         (call("add", a=1, c=2), "c: there is no such parameter"),
-        (ToolCall("add", {}, malformed='{"a": 1'), 'they are no JSON object: {"a": 1'),
+        (ToolCall("add", {}, malformed='{"a": 1'), 'they are not a JSON object: {"a": 1'),
     ],
     ids=str,
 )
@@ -185,7 +185,7 @@ async def test_a_tool_that_does_not_hear_its_cancellation_is_left_behind() -> No
 
 
 async def test_a_blocking_tool_stops_nobody_else() -> None:
-    """A tool whose `execute` is no coroutine function runs in a thread: each of these waits for all others."""
+    """A tool whose `execute` is not a coroutine function runs in a thread: each of these waits for all others."""
 
     class Blocks(Does):
         def execute(self, parameters: dict[str, Any]) -> Any:
@@ -253,7 +253,7 @@ class Model(BaseModel):
         (Point(1, date(2026, 1, 2)), {"x": 1, "seen": "2026-01-02"}),
         (Model(name="Ann"), {"name": "Ann"}),
         ({1: "one", None: "none"}, {"1": "one", "None": "none"}),
-        ({"b": b"text", "c": b"\xff\xfe"}, {"b": "text", "c": "2 bytes that are no text"}),
+        ({"b": b"text", "c": b"\xff\xfe"}, {"b": "text", "c": "2 bytes that are not text"}),
         ({"s": "a\ud800b"}, {"s": "a\ufffdb"}),
         ({"error": None, "rows": []}, {"error": None, "rows": []}),
     ],

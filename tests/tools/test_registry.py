@@ -1,4 +1,4 @@
-"""Tools as the specification writes them, and what is no tool."""
+"""Tools as the specification writes them, and what is not a tool."""
 
 import math
 from typing import Any

@@ -103,7 +103,7 @@ def _object(line: str, place: str) -> Mapping[str, Any]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{place}: no JSON ({error}); each line has to be an object of its own") from error
+        raise ConfigError(f"{place}: is not JSON ({error}); each line has to be an object of its own") from error
     if not isinstance(value, dict):
         raise ConfigError(f"{place}: a JSON {type(value).__name__}, not an object")
     return value

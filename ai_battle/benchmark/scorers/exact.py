@@ -38,7 +38,7 @@ def _answer_in(task: Task, answer: ScoredAnswer) -> AnswerScore:
 
 
 def _key(text: str) -> tuple[str, list[str]]:
-    """Returns the words and the signs that are no punctuation: "a > 1" differs from "a >= 1", and "C#" from "C"."""
+    """Returns the words and the signs that are not punctuation: "a > 1" differs from "a >= 1", and "C#" from "C"."""
     return words_key(text) or " ".join(text.casefold().split()).strip("'\"`"), _SIGNS.findall(text)
 
 

@@ -36,13 +36,13 @@ class CalculatorTool(Tool):
 
 
 def evaluate(expression: str) -> Any:
-    """Returns the value of an expression. Raises `ToolError` if it is no arithmetic, undefined or too large."""
+    """Returns the value of an expression. Raises `ToolError` if it is not arithmetic, undefined or too large."""
     if len(expression) > LONGEST:
         raise ToolError(f"The expression has {len(expression):,} characters; {LONGEST:,} are allowed.")
     try:
         tree = ast.parse(expression.translate(SIGNS).strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise ToolError(f"{expression[:200]!r} is no expression: {_reason(error)}") from error
+        raise ToolError(f"{expression[:200]!r} is not an expression: {_reason(error)}") from error
     if isinstance(tree.body, ast.Tuple):
         raise ToolError(f"{expression[:200]!r} is more than one value; thousands are written without commas: 1000.")
     try:
@@ -71,7 +71,7 @@ def _value(node: ast.expr, depth: int) -> Any:
             return _within_bounds(FUNCTIONS[name](*_values(given, depth + 1)))
         case ast.List(elts) | ast.Tuple(elts):
             return _values(elts, depth + 1)
-    raise ToolError(f"{ast.unparse(node)[:100]!r} is no arithmetic; there are {', '.join(sorted(FUNCTIONS))}.")
+    raise ToolError(f"{ast.unparse(node)[:100]!r} is not arithmetic; there are {', '.join(sorted(FUNCTIONS))}.")
 
 
 def _values(nodes: list[ast.expr], depth: int) -> list[Any]:

@@ -150,7 +150,7 @@ def _walk(files: RootedFolder, path: str) -> Iterator[Entry]:
 
 
 def _inside(files: RootedFolder, path: str, most: int) -> list[Entry]:
-    """Returns the entries of a folder, or nothing if it can't be opened or is no folder any more."""
+    """Returns the entries of a folder, or nothing if it can't be opened or is not a folder any more."""
     try:
         return files.entries(path, most)
     except ToolError:
@@ -183,7 +183,7 @@ def _lines_with(query: str, path: str, data: bytes) -> list[Fields]:
 
 def _text(path: str, data: bytes, *, cut_off: bool = False) -> str:
     if b"\0" in data:
-        raise ToolError(f"{path} is no text: it holds NUL bytes.")
+        raise ToolError(f"{path} is not text: it holds NUL bytes.")
     return data.decode(errors="ignore" if cut_off else "replace")
 
 
@@ -191,7 +191,7 @@ def _strict_text(path: str, data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise ToolError(f"{path} is no UTF-8 text, so an edit would damage it.") from error
+        raise ToolError(f"{path} is not UTF-8 text, so an edit would damage it.") from error
 
 
 def _bytes(text: str) -> bytes:

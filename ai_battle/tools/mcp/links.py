@@ -148,7 +148,7 @@ class ProgramLink(Link):
 
 
 class UnreadableLine(ValueError):
-    """A line that is no message. `answers` is the id of its request, if that can be read."""
+    """A line that is not a message. `answers` is the id of its request, if that can be read."""
 
     def __init__(self, reason: str, answers: int | str | None = None) -> None:
         super().__init__(reason)

@@ -50,7 +50,7 @@ class Session:
         self.tools_changed = False
         """True if the server has reported changes since its tools were listed."""
         self.left_out: list[str] = []
-        """Why entries of the list are no valid tools."""
+        """Why entries of the list are not valid tools."""
         self._ready: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._live())
 

@@ -81,7 +81,7 @@ def proxy_request(head: bytes) -> ProxyRequest:
     first, *lines = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     line = _LINE.fullmatch(first)
     if not line:
-        raise RequestRefused(400, "this is no request to a proxy")
+        raise RequestRefused(400, "this is not a request to a proxy")
     headers = [_header(text) for text in lines]
     method, target = line["method"], line["target"]
     if method == "CONNECT":
@@ -125,7 +125,7 @@ def _address(authority: str, usual_port: int) -> Address:
     port = int((found and found["port"]) or usual_port)
     host = _comparable(found["host"]) if found else ""
     if not host or not 0 < port < 65536:
-        raise RequestRefused(400, f"{authority!r:.200} is no host with a port")
+        raise RequestRefused(400, f"{authority!r:.200} is not a host with a port")
     return Address(host, port)
 
 

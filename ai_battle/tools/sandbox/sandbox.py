@@ -131,7 +131,7 @@ def _check_workspace(workspace: Path) -> Path:
     """Returns the workspace. Raises `ToolError` if it holds the home directory, which the sandbox is there to close."""
     found = workspace.resolve()
     if not found.is_dir():
-        raise ToolError(f"The workspace {str(workspace)!r} is no directory; make it first.")
+        raise ToolError(f"The workspace {str(workspace)!r} is not a directory; make it first.")
     if found == Path("/") or Path.home().is_relative_to(found):
         raise ToolError(f"The workspace {str(workspace)!r} holds the home directory; choose a folder of its own.")
     return found

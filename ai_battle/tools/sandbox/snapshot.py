@@ -27,7 +27,7 @@ def is_folder(path: Path) -> bool:
 
 
 def entries(folder: Path) -> list[Path]:
-    """Returns the entries of a folder; nothing if it is no folder."""
+    """Returns the entries of a folder; nothing if it is not a folder."""
     if not is_folder(folder):
         return []
     make_usable(folder)

@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 MARKUP = re.compile(r"<(?=[a-zA-Z/!?])")
 NAME = re.compile(r"(/?)([a-zA-Z][a-zA-Z0-9:-]{0,40})")
 ATTRIBUTE = re.compile(r"""([a-zA-Z-]{1,40})\s{0,9}=\s{0,9}(?:"([^"]{0,4000})"|'([^']{0,4000})'|([^\s"'>]{1,4000}))""")
-# The content of these is no markup, up to their end tag.
+# The content of these is not markup, up to their end tag.
 RAW = ("script", "style", "title", "textarea", "noembed", "noframes", "xmp")
 EXTENSIONS, REACH, LONGEST_TAG = 3, 2_000, 10_000
 BLOCKS = frozenset(

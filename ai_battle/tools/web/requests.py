@@ -103,9 +103,9 @@ def page_url(url: str) -> URL:
         target = URL(url if SCHEME.match(url) else f"https://{url}")
         host = target.host or ""
     except (ValueError, UnicodeError) as error:
-        raise ToolError(f"{url!r:.200} is no address of a page: {error}") from error
+        raise ToolError(f"{url!r:.200} is not an address of a page: {error}") from error
     if target.scheme not in ("http", "https") or not host or len(url) > LONGEST:
-        raise ToolError(f"{url!r:.200} is no address of a page; it must begin with https:// or http:// and a host.")
+        raise ToolError(f"{url!r:.200} is not an address of a page; it must begin with https:// or http:// and a host.")
     if target.user is not None or target.password is not None:
         raise ToolError("Addresses with a user name or password in them are not fetched.")
     return target.with_fragment(None)
@@ -151,7 +151,7 @@ def _redirect_target(url: URL, location: str) -> URL:
     try:
         return page_url(str(url.join(URL(location))))
     except ValueError as error:
-        raise ToolError(f"{url} redirects to {location!r:.200}, which is no address.") from error
+        raise ToolError(f"{url} redirects to {location!r:.200}, which is not an address.") from error
 
 
 @contextmanager

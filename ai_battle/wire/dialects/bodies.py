@@ -144,7 +144,7 @@ def from_value(
     except UnknownTool as unknown:
         return Piece(start, end, issues=[issue("unknown_tool", source.text, start, str(unknown))])
     except NotArguments:
-        return Piece(start, end, issues=[issue("malformed", source.text, start, "the arguments are no JSON object")])
+        return Piece(start, end, issues=[issue("malformed", source.text, start, "the arguments are not a JSON object")])
     return Piece(start, end, calls) if calls else None
 
 

@@ -195,7 +195,7 @@ def _result(node: ast.expr) -> int | float:
 
 
 def _power(base: float, exponent: float) -> int | float:
-    # A model's `9**9**9` must not take endless time and memory; complex results are no JSON.
+    # A model's `9**9**9` must not take endless time and memory; complex results are not JSON.
     if abs(exponent) > 64 or abs(base) > 1e6 or base < 0 < exponent % 1:
         raise ValueError(exponent)
     return float(base**exponent) if exponent < 0 else operator.pow(base, exponent)

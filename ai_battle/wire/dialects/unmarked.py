@@ -174,7 +174,7 @@ def _read_value(source: Source, at: int, tools: OfferedTools, *, is_below: bool 
 
 
 def _run_end(source: Source, end: int) -> int:
-    """Returns the end of a run of objects without gaps, which are records, as the first one is no call."""
+    """Returns the end of a run of objects without gaps, which are records, as the first one is not a call."""
     while source.text.startswith("{", end):
         try:
             _, end = source.value(end)

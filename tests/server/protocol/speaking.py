@@ -187,7 +187,7 @@ def blocks_of(events: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[
                 done.append(_stop_block(now, said))
                 now = None
             case other:
-                raise AssertionError(f"{other} is no event of a block")
+                raise AssertionError(f"{other} is not an event of a block")
     assert now is None, "the last block has stopped"
     return done, deltas
 

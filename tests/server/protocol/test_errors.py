@@ -64,7 +64,7 @@ async def test_d_e502html(stage: Stage) -> None:
 
 @pytest.mark.parametrize("name", ["truncated_json", "html_200", "empty_body", "malformed_json", "invalid_utf8"])
 async def test_d_badjson(stage: Stage, name: str) -> None:
-    """An answer that is none; one byte that is no UTF-8 is replaced instead."""
+    """An answer that is none; one byte that is not UTF-8 is replaced instead."""
     stage.says(fault(name))
     answered = await stage.client.post("messages", HELLO)
 

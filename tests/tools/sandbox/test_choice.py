@@ -110,7 +110,7 @@ async def test_without_a_fence_the_limits_still_hold(tmp_path: Path, monkeypatch
 
 async def test_a_workspace_that_is_not_there_is_named(run: Run, workspace: Path) -> None:
     shutil.rmtree(workspace)
-    with pytest.raises(ToolError, match="is no directory; make it first"):
+    with pytest.raises(ToolError, match="is not a directory; make it first"):
         await run("print(1)")
 
 

@@ -22,7 +22,7 @@ def _chunks(text: str, size: int) -> list[str]:
     return [text[at : at + size] for at in range(0, len(text), size)]
 
 
-@settings(deadline=None)  # a busy machine is no failure
+@settings(deadline=None)  # a busy machine is not a failure
 @given(texts, st.integers(1, 40))
 @example('"to=functions.look_up <|constrain|>json<|message|>{"word": "żółw", "limit": 3}<|call|>', 1)
 def test_chunks_make_no_difference_and_only_prose_shows(text: str, size: int) -> None:

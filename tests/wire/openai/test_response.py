@@ -1,4 +1,4 @@
-"""Answers of Chat Completions are understood from every server, and a body that is no answer is never taken for one."""
+"""Answers of Chat Completions are understood from every server; a body that is not an answer is not taken for one."""
 
 from typing import Any
 

@@ -84,7 +84,7 @@ def test_ids_and_names_that_are_repeated_are_told_once() -> None:
 
 
 def test_a_call_without_id_and_arguments_gets_both() -> None:
-    """Clients parse the arguments: an empty text is no JSON."""
+    """Clients parse the arguments: an empty text is not JSON."""
     ((id_, name, arguments),) = calls_of(stream(ToolCall("now"), deltas=[ToolCallDelta(0, name="now")])).values()
 
     assert id_

@@ -30,7 +30,7 @@ _ON_DEVICES = _READ_FILE | _WRITE_FILE | _IOCTL_DEV
 _ON_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
 
-class _Word(_ctypes._SimpleCData):  # type: ignore[type-arg] # the type is no generic class when it runs
+class _Word(_ctypes._SimpleCData):  # type: ignore[type-arg] # the type is not a generic class when it runs
     _type_ = "l"
 
 

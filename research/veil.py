@@ -1,8 +1,7 @@
-"""What a veil finds, puts back, costs and hides in vain: `python -m research.veil DIR` writes research/figures/veil.md.
+"""Measures what a veil finds, restores and costs: `python -m research.veil DIR` writes research/figures/veil.md.
 
-Secrets of seven kinds are planted in 300 talks of three turns, in forms of writing of which the rules were made with
-one half; the other half was written when the rules stood. A client in place of the cloud keeps what it reads, and
-repeats it in a stream of single characters.
+Secrets of seven kinds are planted in conversations of three turns, in known, set-aside and later forms. A client in
+place of the cloud keeps what it reads, and repeats it in a stream of single characters.
 """
 
 import asyncio
@@ -25,7 +24,20 @@ from ai_battle.providers._private import VeilRules
 from ai_battle.providers._veil import Veil, VeiledClient
 
 PAGE = Path(__file__).parent / "figures" / "veil.md"
-TALKS, TURNS, SECRETS = 300, 3, 1_000
+INTRODUCTION = """# What the veil hides, and what it costs
+
+The veil replaces personal data and secrets by placeholders before a request leaves for a model elsewhere, and restores
+them in its answer. This page answers which secrets are sent all the same, whether answers are restored whole, what is
+hidden needlessly, and what the veil costs.
+
+`python -m research.veil DIR`, run from the checkout with a folder of recorded answers, measures again and writes this
+page.
+
+The rules were made with the *known* forms. The forms *set aside* were written after the first rules, and the *later*
+ones before the rules of today; the first rules let 36 and 150 of them through. All are by the same author.
+"""
+CONVERSATIONS, TURNS, SECRETS = 150, 3, 500
+"""The conversations and secrets of each set of forms, and the turns of each conversation."""
 NAMES = ("Anna Schmidt", "Li Wei", "José Álvarez", "Mary O'Neill", "Jean-Luc Moreau")
 STREETS = ("Linden", "Garten", "Schiller", "Berg")
 Form = Callable[[random.Random], str]
@@ -51,7 +63,7 @@ def _card(chance: random.Random) -> str:
 
 
 def _amex(chance: random.Random) -> str:
-    """Fifteen digits, in groups of four, six and five."""
+    """Returns fifteen digits, in groups of four, six and five."""
     body = "37" + _digits(chance, 12)
     doubled = sum(sum(divmod(int(each) * (1 + place % 2), 10)) for place, each in enumerate(body))
     number = body + str(-doubled % 10)
@@ -62,7 +74,7 @@ def _in_groups(text: str, sign: str) -> str:
     return sign.join(text[at : at + 4] for at in range(0, len(text), 4))
 
 
-MADE: Mapping[str, tuple[Form, ...]] = {
+KNOWN: Mapping[str, tuple[Form, ...]] = {
     "e-mail": (
         lambda c: f"{_word(c)}.{_word(c)}@{_word(c)}.org",
         lambda c: f"{_word(c)} (at) {_word(c)}.com",
@@ -137,15 +149,15 @@ FRAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of a planted secret: whether it left, and whether the answer came back as it was meant."""
+    """Whether a planted secret was sent to the model, and whether the answer was restored whole."""
 
     kind: str
-    has_left: bool
+    was_sent: bool
     is_whole: bool
 
 
 class Cloud(ModelClient):
-    """Keeps what leaves, and repeats the end of the last message in single characters: `most` of them."""
+    """Keeps what it reads, and repeats at most the last `most` characters of the last message, one by one."""
 
     def __init__(self, most: int = 100_000) -> None:
         self.read: list[str] = []
@@ -165,35 +177,35 @@ def _secret(chance: random.Random, number: int, forms: Mapping[str, tuple[Form, 
 
 
 def _core(secret: str) -> str:
-    """Returns what of a planted text is the secret, without the words that lead to it."""
+    """Returns the secret of a planted text, without the words that lead to it."""
     return (
         secret.removeprefix("mailto:").removeprefix("password: ").removeprefix("Dr. ").removeprefix("Frau ").strip("<>")
     )
 
 
-async def play(forms: Mapping[str, tuple[Form, ...]], seed: int) -> list[Row]:
-    """Plays half of the talks, with half of the secrets."""
-    chance, rows = random.Random(seed), []  # noqa: S311 - chance that can be repeated
-    secrets = [_secret(chance, number, forms) for number in range(SECRETS // 2)]
-    for talk in range(TALKS // 2):
+async def run_conversations(forms: Mapping[str, tuple[Form, ...]], seed: int) -> list[Row]:
+    """Runs conversations with secrets in these forms."""
+    chance, rows = random.Random(seed), []  # noqa: S311 - a simulation
+    secrets = [_secret(chance, number, forms) for number in range(SECRETS)]
+    for number in range(CONVERSATIONS):
         cloud = Cloud()
         client = VeiledClient(cloud, "cloud/model", VeilRules(NAMES))
-        told: list[Message] = []
+        messages: list[Message] = []
         planted: list[tuple[str, str, bool]] = []
-        for turn in range(talk * TURNS, talk * TURNS + TURNS):
-            new = secrets[turn :: TALKS // 2 * TURNS]
+        for turn in range(number * TURNS, number * TURNS + TURNS):
+            new = secrets[turn :: CONVERSATIONS * TURNS]
             text = " ".join(chance.choice(FRAMES).format(secret) for _, secret in new)
-            told.append(user(text))
-            answer = await client.complete(ModelRequest(tuple(told)), log := EventLog())
-            told.append(answer.message)
+            messages.append(user(text))
+            answer = await client.complete(ModelRequest(tuple(messages)), log := EventLog())
+            messages.append(answer.message)
             planted += ((*each, answer.text == text == log.text) for each in new)
-        left = "\n".join(cloud.read)
-        rows += [Row(kind, _core(secret) in left, is_whole) for kind, secret, is_whole in planted]
+        sent = "\n".join(cloud.read)
+        rows += [Row(kind, _core(secret) in sent, is_whole) for kind, secret, is_whole in planted]
     return rows
 
 
 async def cost(pages: str, size: int = 10_000) -> float:
-    """Returns the milliseconds that a veil adds to a turn with so many new characters, and 500 pieces of answer."""
+    """Returns the milliseconds that a veil adds to a turn with `size` new characters and 500 pieces of answer."""
     bare, seconds, turns = Cloud(500), [], len(pages) // size
     client = VeiledClient(bare, "cloud/model", VeilRules(NAMES))
     for turn in range(turns):
@@ -210,7 +222,7 @@ def our_pages() -> Iterator[str]:
 
 
 def ordinary_texts(folder: Path) -> Iterator[str]:
-    """Yields our documents, and questions and answers of the records of `folder`: up to 250 of each file."""
+    """Yields our documents, and up to 250 questions and answers of each recorded file in `folder`."""
     yield from our_pages()
     for file in sorted(folder.glob("**/*.jsonl.gz")):
         with gzip.open(file, "rt", encoding="utf-8") as rows:
@@ -218,34 +230,30 @@ def ordinary_texts(folder: Path) -> Iterator[str]:
                 yield from (each for each in json.loads(row).values() if isinstance(each, str) and len(each) > 40)
 
 
-def in_vain(texts: Iterable[str]) -> str:
-    """Says what is veiled of texts in which nothing is anybody's."""
+def hidden_needlessly(texts: Iterable[str]) -> str:
+    """Returns a sentence about what the veil hides in texts without secrets."""
     veil, characters, kinds = Veil(VeilRules()), 0, Counter[str]()
     for text in texts:
         sent: dict[str, str] = {}
         veil.cover(text, sent)
         characters += len(text)
         kinds.update(placeholder.rpartition("_")[0] for placeholder in sent)
-    told = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
-    return f"Of {characters / 1e6:.1f} million characters of ordinary texts these were veiled: {told}."
+    hidden = ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
+    return f"In {characters / 1e6:.1f} million characters of ordinary texts the veil hid {hidden}."
 
 
 def lines(folder: Path) -> Iterator[str]:
-    yield "# A veil before a model elsewhere\n\n`python -m research.veil DIR` writes this page.\n"
-    yield (
-        "Forms set aside were written when the first rules stood, the later ones before the rules that stand now: by "
-        "the first rules 36 and 150 of them left. All are by the same hand.\n"
-    )
-    yield "| forms | kind | planted | left | whole answers |\n|---|---|---|---|---|"
-    for name, forms, seed in (("known", MADE, 1), ("set aside", SET_ASIDE, 2), ("later", LATER, 3)):
-        rows = asyncio.run(play(forms, seed))
+    yield INTRODUCTION
+    yield "| Forms | Kind | Planted | Sent to the model | Answers restored whole |\n|---|---|--:|--:|--:|"
+    for name, forms, seed in (("known", KNOWN, 1), ("set aside", SET_ASIDE, 2), ("later", LATER, 3)):
+        rows = asyncio.run(run_conversations(forms, seed))
         for kind in (*forms, "all"):
             of_kind = [row for row in rows if kind in (row.kind, "all")]
-            left, whole = sum(row.has_left for row in of_kind), sum(row.is_whole for row in of_kind)
-            yield f"| {name} | {kind} | {len(of_kind)} | {left} | {whole} |"
-    yield f"\n{in_vain(ordinary_texts(folder))}"
+            sent, whole = sum(row.was_sent for row in of_kind), sum(row.is_whole for row in of_kind)
+            yield f"| {name} | {kind} | {len(of_kind)} | {sent} | {whole} |"
+    yield f"\n## What it hides needlessly, and what it costs\n\n{hidden_needlessly(ordinary_texts(folder))}"
     added = asyncio.run(cost("".join(our_pages())))
-    yield f"\nA turn with 10 kB of our documents as new text took {added:.2f} ms more than without a veil (median)."
+    yield f"\nThe veil adds {added:.2f} ms (median) to a turn with 10 kB of our documents as new text."
 
 
 if __name__ == "__main__":

@@ -187,6 +187,17 @@ def participant(name: str, spec: Speaking, context: BuildContext) -> Model:
     return replace(made, options={**made.options, **spec.parameters.options()})
 
 
+def supporting_model(spelled: str, place: str, context: BuildContext) -> ModelName:
+    """Returns the name of a finder or an embedding model.
+
+    Raises `ConfigError` for code that the file names: nobody was asked to trust it, as it can be of no use here.
+    """
+    name = parse(spelled, context.providers)
+    if "." in name.provider:
+        raise ConfigError(f"{name} is made by code of your own, which can't serve here; name another provider.", place)
+    return name
+
+
 def is_gateway(made: Model) -> bool:
     return bool(made.endpoint) and not provider_traits(made.name.provider).local
 

@@ -30,13 +30,12 @@ from ..judging.calibration import ALWAYS, Calibration
 from ..judging.detector import StuckDetector
 from ..judging.promise import Promise
 from ..providers._endpoints import PACKAGE, provider_module, provider_traits
-from ..providers._names import parse
 from ..providers._veil import VeiledClient
 from ..tools.client import ToolCapableClient
 from ..tools.sandbox import Level
 from ..tools.verification import Verification
 from . import strategies
-from .models import BuildContext, Model, is_gateway, model, spelling
+from .models import BuildContext, Model, is_gateway, model, spelling, supporting_model
 
 HERE = Path()
 PLAIN = ("threshold", "max_retries", "help_rate", "max_cost", "samples", "max_loops")
@@ -190,7 +189,8 @@ class Recipe:
         """Yields the checks of an answer, cheapest first, because each may make the later ones superfluous."""
         if self.help.check:
             if not self.check:
-                raise ConfigError(f"check names the tool {self.help.check!r}, but only discussions have tools.")
+                words = f"check names the tool {self.help.check!r}, but only discussions have tools."
+                raise ConfigError(words, "check")
             yield Tested(self.help.check, self.check)
         yield from map(Judge, self._clients("judge"))
         if "peers" not in known:
@@ -251,7 +251,7 @@ def _require_shadow(pair: Help) -> None:
 def _embedding_model(spelled: str, recipe: Recipe, context: BuildContext) -> Model:
     """Builds the embedding model. Raises `ConfigError` if it has no embeddings API, or if texts must not leave."""
     where = "lessons.embeddings"
-    name = parse(spelled, context.providers)
+    name = supporting_model(spelled, where, context)
     if not plugins.takes(plugins.factory(PACKAGE, provider_module(name.provider)), "embeds"):
         words = "is not asked by /v1/embeddings; name its server under providers:, with a base_url"
         raise ConfigError(f"{name} {words}", where)

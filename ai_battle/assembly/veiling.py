@@ -4,10 +4,9 @@ from dataclasses import replace
 
 from ..config.participants import VeilSettings
 from ..core.errors import ConfigError
-from ..providers._names import parse
 from ..providers._private import KINDS, VeilRules, check_patterns
 from ..providers._veil import PrivacyFinder, VeiledClient
-from .models import BuildContext, Model, is_gateway, model
+from .models import BuildContext, Model, is_gateway, model, supporting_model
 
 
 def behind_veil(made: Model, settings: VeilSettings, context: BuildContext) -> Model:
@@ -28,7 +27,7 @@ def behind_veil(made: Model, settings: VeilSettings, context: BuildContext) -> M
 def _finder(settings: VeilSettings, context: BuildContext) -> PrivacyFinder | None:
     if settings.finder is None:
         return None
-    made = model(parse(settings.finder, context.providers), {}, context)
+    made = model(supporting_model(settings.finder, "veil.finder", context), {}, context)
     if not made.local and not context.recording:
         raise ConfigError(f"veil.finder: {made.name} is not on this machine, so private data would leave.")
     return PrivacyFinder(made.client, str(made.name), may_fail=settings.without_finder == "send")

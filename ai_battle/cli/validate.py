@@ -45,8 +45,9 @@ def _report(config: str) -> dict[str, Any]:
 
 
 def _fields(problem: "Located") -> dict[str, Any]:
-    """Returns a problem as JSON; `text` is the line that is shown without --json."""
-    text = str(problem) if problem.line or problem.path is not None else problem.message
+    """Returns a problem as JSON; `text` is the line that is shown without --json, which begins with the file."""
+    is_named = problem.message.startswith(problem.file)
+    text = problem.message if is_named and problem.path is None and not problem.line else str(problem)
     return {**asdict(problem), "path": problem.path or "", "text": text}
 
 
@@ -58,9 +59,7 @@ def _notes(config: str) -> list[str]:
 
             return list(load(config).document.notes)
         case "server":
-            from ai_battle.config.server import load_server
-
-            return [*load_server(config, os.environ).notes, "the models of its routes are made when it is served"]
+            return _server_notes(config)
         case "rubric":
             from ai_battle.config.judge import load_rubric
 
@@ -69,6 +68,19 @@ def _notes(config: str) -> list[str]:
     from ai_battle.conversation.setup import load_checked, notes
 
     return list(notes(load_checked(config)))
+
+
+def _server_notes(config: str) -> list[str]:
+    """Builds the routes as the server would, unless that imports code of the file. Raises `ConfigError`."""
+    from ai_battle.config.server import load_server
+    from ai_battle.server.building import named_code
+    from ai_battle.server.config import ConfigSource
+
+    document = load_server(config, os.environ)
+    if code := named_code(document):
+        return [*document.notes, f"its routes are checked when it is served, as they run code: {', '.join(code)}"]
+    ConfigSource(config, os.environ).load()
+    return list(document.notes)
 
 
 def _kind(path: Path) -> str:

@@ -1,6 +1,6 @@
 """The schema of a server file: `server`, and how its models are reached."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -9,6 +9,7 @@ from pydantic import Field
 from ..core.errors import ConfigError
 from .collaboration import Helper, UsedHelp
 from .documents import ConfigDocument, FileKind, Source, read_document
+from .problems import Problem
 from .providers import ContextWindows, Prices, Providers
 from .rewriting import rename_keys_below
 from .tree import Node
@@ -61,7 +62,7 @@ class AdvisorSettings(Section):
 
     model: Helper | None = Field(
         default=None,
-        description="The model that answers; by default the one that the client names.",
+        description="The model or route that answers; by default the one that the client names.",
         examples=["ollama/phi4"],
     )
     refuse: Flag = Field(default=False, description="Whether requests with such an advisor are refused.")
@@ -180,7 +181,16 @@ def _rewritten(tree: Node) -> tuple[Node, tuple[str, ...]]:
     return rename_keys_below(tree, ("server", "routes"), "primary", "model"), ()
 
 
-SERVER = FileKind("server", ServerFile, _rewritten)
+def _same_keys(file: ServerFile) -> Iterator[Problem]:
+    """Yields keys that stand there twice: only one of the names and budgets would hold."""
+    first = dict[str, int]()
+    for number, each in enumerate(file.server.keys):
+        if (earlier := first.setdefault(each.key, number)) != number:
+            words = f"is the same as server.keys[{earlier}].key; each entry needs a key of its own"
+            yield Problem(("server", "keys", number, "key"), words)
+
+
+SERVER = FileKind("server", ServerFile, _rewritten, check=_same_keys)
 
 
 def load_server(source: Source, environment: Mapping[str, str]) -> LoadedServer:

@@ -1,6 +1,6 @@
 """Builds routes from settings."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -18,6 +18,7 @@ from ..config.problems import Problem
 from ..config.server import AdvisorSettings, LoadedServer, RouteSettings, Server, with_advisor
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
+from ..core.plugins import near
 from ..providers._endpoints import GATEWAY, provider_traits
 from ..providers._names import parse
 from ..providers.person import NAME as PERSON
@@ -40,12 +41,12 @@ if TYPE_CHECKING:
     from ..collaboration._shadow import Shadow
 
 
-class RouteError(ConfigError):
-    """A route that can't be built; `problem` says where."""
+class RouteErrors(ConfigError):
+    """Routes and advisors of a file that can't be built."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message)
-        self.problem = problem
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(problem.message for problem in problems))
+        self.problems = problems
 
 
 @dataclass(slots=True)
@@ -71,8 +72,15 @@ class RouteBuilder:
     _others: dict[str, Route | None] = field(default_factory=dict)
 
     def routes(self) -> Routes:
-        """Raises `RouteError` if a route of the file can't be built, `ConfigError` if a tier can't."""
-        named = {name: self._file_route(name, settings) for name, settings in self.server.routes.items()}
+        """Raises `RouteErrors` for the routes of the file that can't be built, `ConfigError` for a tier."""
+        named, problems = dict[str, Route](), list[Problem]()
+        for name, settings in self.server.routes.items():
+            try:
+                named[name] = self._route(name, with_advisor(settings))
+            except ConfigError as error:
+                problems.append(strategies.problem_of(settings, (*ROUTES, name), error))
+        if problems:
+            raise RouteErrors(problems)
         self._tiers = {tier: self._tier_route(tier, settings) for tier, settings in self._tier_models()}
         listed = {route.name: route for route in self._tiers.values()}
         return Routes({**listed, **named}, self._other)
@@ -84,12 +92,6 @@ class RouteBuilder:
             larger = getattr(tiers, tier) or larger
             if larger:
                 yield tier, larger
-
-    def _file_route(self, name: str, settings: RouteSettings) -> Route:
-        try:
-            return self._route(name, with_advisor(settings))
-        except ConfigError as error:
-            raise RouteError(strategies.problem_of(settings, (*ROUTES, name), error)) from error
 
     def _route(self, name: str, settings: RouteSettings) -> Route:
         settings = strategies.with_file(settings, self.context.base)
@@ -139,17 +141,23 @@ class RouteBuilder:
         """Returns a builder whose models have their own circuit breakers, so that roles do not affect each other."""
         return replace(self, context=replace(self.context, retry=replace(self.context.retry, role=role)))
 
-    def advisors(self) -> AdvisorPolicy:
-        """Raises `RouteError` for a model that can't be built."""
-        return AdvisorPolicy([self._advisor_rule(*each) for each in self.server.advisors.items()])
+    def advisors(self, routes: Routes) -> AdvisorPolicy:
+        """Raises `RouteErrors` for a model that can't be built."""
+        return AdvisorPolicy([self._advisor_rule(*each, routes) for each in self.server.advisors.items()])
 
-    def _advisor_rule(self, pattern: str, settings: AdvisorSettings) -> AdvisorRule:
-        try:
-            model = settings.model and self._in_role("advisor")._model(f"advisors.{pattern}", settings.model)
-        except ConfigError as error:
-            raise RouteError(Problem(("server", "advisors", pattern, "model"), str(error))) from error
-        route = _direct(pattern, model) if model else None
+    def _advisor_rule(self, pattern: str, settings: AdvisorSettings, routes: Routes) -> AdvisorRule:
+        route = self._advisor_route(pattern, settings.model, routes) if settings.model else None
         return AdvisorRule(pattern, route, settings.refuse, settings.native, settings.max_uses, settings.max_tokens)
+
+    def _advisor_route(self, pattern: str, settings: HelperSettings, routes: Routes) -> Route:
+        """Returns the route of that name, as for a request, or one for a model of the rule's own."""
+        if settings.model_fields_set == {"type"} and (route := routes.named.get(settings.type)):
+            return route
+        try:
+            return _direct(pattern, self._in_role("advisor")._model(f"advisors.{pattern}", settings))
+        except ConfigError as error:
+            words = f"{error} It is no route either{near(settings.type, [*routes.named])}"
+            raise RouteErrors([Problem(("server", "advisors", pattern, "model"), words)]) from error
 
     def _tier_route(self, tier: str, settings: HelperSettings) -> Route:
         try:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from ..assembly.models import BuildContext
 from ..config.boost import BoostMissing, BoostSettings, boost_settings
 from ..config.collaboration import AUTO
+from ..config.problems import ConfigProblems
 from ..config.server import LoadedServer, ServeKey, Server, load_server
 from ..config.values import Section
 from ..core.errors import ConfigError, StoreError
@@ -24,7 +25,7 @@ from ..evidence.store import EvidenceStore
 from ..providers._calls import RetryPolicy
 from ..providers._endpoints import provider_traits
 from .admission import MEGABYTE
-from .building import RouteBuilder, RouteError, named_code
+from .building import RouteBuilder, RouteErrors, named_code
 from .clients import PlanStore
 from .count_stores import NAME, RedisCounts, SqliteCounts
 from .keys import KeyBudgets, Keys, is_loopback
@@ -48,7 +49,7 @@ VARIABLES = {
     "tiers.small": "SMALL_MODEL",
     "limits.max_tokens": "MAX_TOKENS_LIMIT",
 }
-NO_BOOST = "boost is not configured"
+NO_BOOST = "boost is not configured for the tiers"
 
 S = TypeVar("S", bound=Section)
 Stamp: TypeAlias = tuple[int, int] | None
@@ -296,9 +297,10 @@ def _deployment(
     telemetry = Telemetry.of(document.environment)
     builder = RouteBuilder(server, context, boost, _upstream_headers(document.environment), plans)
     try:
-        routes, advisors = builder.routes(), builder.advisors()
-    except RouteError as error:
-        raise ConfigError(document.with_place(error.problem)) from error
+        routes = builder.routes()
+        advisors = builder.advisors(routes)
+    except RouteErrors as error:
+        raise ConfigProblems(map(document.location_of, error.problems)) from error
     if not routes.named:
         raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
     return Deployment(

@@ -86,3 +86,34 @@ def test_a_strategy_in_a_file_answers_in_a_benchmark(ai_battle: Run) -> None:
 
     assert shown.code == 0
     assert "100.0 %" in shown.out
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"server": {"routes": {"pair": {"primary": BOB, "secondary": LARGE, "lessons": {"embeddings": "own.code/x"}}}}},
+        {"server": {"routes": {"veiled": {"model": {"type": "gpt-4o", "veil": {"finder": "own.code/x"}}}}}},
+        {
+            "discussion": {
+                **TALK["discussion"],
+                "collaboration": {
+                    "pairs": [{"primary": "Bob", "secondary": LARGE, "lessons": {"embeddings": "own.code/x"}}]
+                },
+            }
+        },
+    ],
+    ids=["embeddings of a route", "finder of a route", "embeddings of a pair"],
+)
+def test_code_cannot_come_in_as_a_finder_or_an_embedding_model(
+    ai_battle: Run, monkeypatch: pytest.MonkeyPatch, section: object
+) -> None:
+    """Nobody is asked to trust it there, so it is refused before it is imported."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+    Path("own").mkdir()
+    Path("own/__init__.py").write_text("raise SystemExit('it ran')")
+
+    shown = ai_battle("validate", write_config(section))
+
+    assert shown.code == 2
+    assert "own.code/x is made by code of your own" in shown.out

@@ -38,10 +38,10 @@ async def test_70_an_advisor_may_be_named_as_any_model_of_the_server(
 async def test_71_a_pattern_puts_another_in_the_place_of_an_advisor(
     fakes: FakeProviders, write: Write, is_streamed: bool
 ) -> None:
-    """It goes before what the name would be otherwise; the first that fits counts."""
+    """A model, or a route. It goes before what the name would be otherwise; the first that fits counts."""
     file = write(
-        "server: {routes: {worker: openai/gpt-4o}, tiers: {big: openai/gpt-4o-large}, "
-        "advisors: {claude-opus-4-8: ollama/qwen3, 'claude-*': gemini/gemini-2.5-pro}}"
+        "server: {routes: {worker: openai/gpt-4o, wise: gemini/gemini-2.5-pro}, tiers: {big: openai/gpt-4o-large}, "
+        "advisors: {claude-opus-4-8: ollama/qwen3, 'claude-*': wise}}"
     )
     fakes.openai.always(FOUND)
     fakes.openai.says(call("advisor"), FOUND, call("advisor"))

@@ -98,7 +98,17 @@ def is_within_code(source: Source, fence: Fence | None, at: int, name: str) -> b
         return fence.language in _PROGRAMS and _is_within_program(fence.indent, above, line, name)
     last = above.rstrip().rpartition("\n")[2]
     is_inner = line.startswith(("  ", "\t")) and _HEADER.match(last) is not None
-    return is_inner or (bool(above.strip()) and is_set_off(source, at, line))
+    return is_inner or is_shown_value(source, None, at)
+
+
+def is_shown_value(source: Source, fence: Fence | None, at: int) -> bool:
+    """Returns whether a value is indented as code, or in a block behind other text of its line."""
+    line = source.before(at, 60)
+    start = at - len(line)
+    if fence:
+        return bool(source.text[max(fence.inside, start) : at].strip())
+    is_indented = line.startswith(("    ", "\t")) and is_set_off(source, at, line)
+    return is_indented and bool(source.text[max(0, start - _WINDOW) : start].strip())
 
 
 def _is_within_program(indent: int, above: str, line: str, name: str) -> bool:

@@ -29,6 +29,8 @@ _CLAUSE_END = re.compile(r"[,;](?=\s)|[，；、،؛]|\s[-–—]\s")
 _CLOSINGS = r"(?:</[^<>\n]{1,80}>)?[ \t]*[\])}`'\"”»]*,?"
 _GOES_ON_BESIDE = re.compile(_CLOSINGS + r"[ \t]*(?=[^\W\d_])")
 _GOES_ON_BELOW = re.compile(rf"\s*{_CLOSINGS}\s*(?=[^\W\d_])")
+_BELOW = re.compile(r"(?>(?:</[^<>\n]{1,80}>|[\s\])}`~'\"”»,])*)")
+_LOWER_WORDS = re.compile(r"(?P<first>[^\W\d_])[^\W\d_]*,? [^\W\d_]")
 _LISTED = re.compile(r"\s*(?:[-*+•・]|\(?\w{1,2}[.)])\s*[\"'`\[]*\Z")
 _CHOICE = re.compile(
     r"\W*(?P<stem>[^\W\d_]{0,40}?)\s?\(?(?P<mark>\b[A-Za-z]|\d{1,2}|[一二三四五六甲乙丙①-⑨])(?:\s*[:：.)）、\-–—]|\s*\Z)"
@@ -82,6 +84,15 @@ def _is_within_sentence(text: str, piece: Piece, before: str, behind: str) -> bo
     return beside is not None and not behind[beside.end()].isupper()
 
 
+def _goes_on_below(before: str, behind: str) -> bool:
+    """Returns whether the line below a call begins in lower case, in a text that has capitals and outside its block."""
+    between = _BELOW.match(behind)
+    words = _LOWER_WORDS.match(behind, between.end()) if between else None
+    if not words or not words["first"].islower() or not any(map(str.isupper, before[-_WINDOW:])):
+        return False
+    return "\n" in behind[: words.start()] and behind.count("```", words.end()) % 2 == 0
+
+
 def _is_template(call: ToolCall) -> bool:
     """Returns whether every argument is a placeholder (`<city>`, `...`) or the name of a type."""
     given = call.arguments.values()
@@ -94,13 +105,15 @@ def _is_beside_words(piece: Piece, gap: str) -> bool:
 
 
 def _common_kind(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> ProposalKind | None:
-    """Returns the kind for all calls together: a question follows, or they are alternatives to choose from."""
+    """Returns the kind for all calls together: they are within a sentence, before a question, or alternatives."""
     if any(_MAY_ASK.search(gap) and _QUESTION.search(gap) for gap in gaps[1:]):
         return "question"
     between = map(str.lower, map(_words_of, gaps[1:-1]))
     if any(map(_words("alternative").fullmatch, between)) and (goes_on or _words_of(gaps[0][-_WINDOW:])):
         return "offer"
-    return "offer" if _are_choices(pieces, gaps, goes_on=goes_on, writes=writes) else None
+    if _are_choices(pieces, gaps, goes_on=goes_on, writes=writes):
+        return "offer"
+    return "unsure" if _goes_on_below(gaps[0], gaps[-1]) else None
 
 
 def _are_choices(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> bool:

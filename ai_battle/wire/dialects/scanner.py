@@ -17,6 +17,7 @@ from .fences import (
     inline_code_end,
     is_quotation,
     is_set_off,
+    is_shown_value,
     is_within_code,
 )
 from .reading import Piece, Source, issue
@@ -42,7 +43,7 @@ _MARKER = re.compile(
 )
 _ENDS = re.compile(r"<[^<>]*(?:end|suffix|output|response|result)s?[|｜]?>", re.IGNORECASE)
 _ELEMENT = re.compile(
-    r"<(?:｜DSML｜|\w+:)?(?:function|invoke|tool)(?:=|\s*name=)|<(?:tool|function)_call\s+(?:id=[\"'][^\"'<>]{0,80}[\"']\s+)?name="
+    r"<(?:｜DSML｜|\w+:)?(?:function|invoke|tool)(?:=|\s*name=)|<(?:\w+:)?(?:tool|function)_call\s+(?:id=[\"'][^\"'<>]{0,80}[\"']\s+)?name="
     r"|<\|open\|>call tool=|<invoke>\s*<tool_name>"
 )
 _NOT_OURS = re.compile(
@@ -157,19 +158,16 @@ class Scanner:
         return read_enclosed(self.source, tool, found.span(), f"</{re.escape(found[1])}>", self.tools)
 
     def _read_bracket(self, found: re.Match[str]) -> Piece | None:
-        at = found.start()
-        return None if self._is_within_block(at) else _bare(read_bracket(self.source, at, self.tools))
+        return self._unless_shown(read_bracket(self.source, found.start(), self.tools))
 
     def _read_brace(self, found: re.Match[str]) -> Piece | None:
-        at = found.start()
-        return None if self._is_within_block(at) else _bare(read_brace(self.source, at, self.tools, self._since))
+        return self._unless_shown(read_brace(self.source, found.start(), self.tools, self._since))
 
-    def _is_within_block(self, at: int) -> bool:
-        """Returns whether a value is in a fenced block but not at the start of a line, so that it can't be a call."""
-        if self._fence is None or at == self._fence.inside:
-            return False
-        start = max(self._fence.inside, at - len(self.source.before(at, 60)))
-        return bool(self.source.text[start:at].strip())
+    def _unless_shown(self, piece: Piece | None) -> Piece | None:
+        """Returns the piece, or prose if the value is a part of a program's line or an indented example."""
+        if not piece or not is_shown_value(self.source, self._fence, piece.start):
+            return _bare(piece)
+        return Piece(piece.start, piece.end, cut=piece.cut) if piece.is_call else None
 
     def _read_parenthesis(self, found: re.Match[str]) -> Piece | None:
         piece = _bare(read_parenthesis(self.source, found.start(), self.tools))

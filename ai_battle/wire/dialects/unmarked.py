@@ -29,7 +29,7 @@ _CELL_END = re.compile(r"`? {0,80}\|")
 _NUMBER = re.compile(r"^\s*\d{1,2}[.)]\s")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
 _LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z|<!\[CDATA\Z")
-_SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;]?(?: |\Z)")
+_SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;.!?]?(?: |\Z)")
 _ON = re.compile(r"[\])}`'\"]*,? [^\W\d_A-Z]+(?=[ ,]|\.?(?:\s|\Z))|\]\(")
 _GIVES = re.compile(r"[`\]]? ?(?:->|=>|→|⇒) ?[\[{\"'\d]")
 _CALL_BEFORE = re.compile(r"[\w.]+\([^\n]*\)[;,]")
@@ -114,7 +114,7 @@ def _stands_alone(source: Source, start: int, end: int) -> bool:
     """Returns whether `name()` is alone on its line or in a list. In a sentence, people write it for a function."""
     before = _NUMBER.sub("", source.before(start, 300)).strip(" \t`(\"'*-")
     begins = not before or _CALL_BEFORE.fullmatch(before) is not None
-    listed = before.startswith("[") and before.count("[") > before.count("]")
+    listed = before.startswith("[") and before.endswith(("[", "),"))
     return listed or (begins and _LINE_REST.match(source.text, end) is not None)
 
 

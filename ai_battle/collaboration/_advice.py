@@ -1,16 +1,22 @@
-"""Supports advice in the middle of a turn: the advisor's tool, the record of earlier advice, and signs of trouble."""
+"""Supports advice in the middle of a turn: the advisor's tool, ours or the provider's, earlier advice, and trouble."""
 
 from bisect import bisect
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import compress
 from typing import Any
 
+from ..core.client import ClientWrapper, ModelClient
+from ..core.errors import ConfigError
+from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import Message, Part, ToolCall, ToolResult, user
 from ..judging.assessment import steps_of
 from ..signals.progress import NEWEST, ToolStep, WorkRecord
+from ..wire.advice import LEAST_TOKENS
+from ..wire.anthropic.blocks import WIRE
+from ..wire.bodies import own, present
 from ._prompts import calls_again, data_section, packaged_prompt
 
 NO_ADVICE = "No advice: {}. Decide yourself, and go on."
@@ -167,3 +173,29 @@ def _without_calls(message: Message, ids: Collection[str]) -> Message:
     calls = (part.call if isinstance(part, ToolResult) else part for part in message.parts)
     kept = [not (isinstance(call, ToolCall) and call.id in ids) for call in calls]
     return replace(message, parts=tuple(compress(message.parts, kept)))
+
+
+class NativelyAdvised(ClientWrapper):
+    """Lets the provider ask the advisor itself: adds the provider's tool to the requests of `client`.
+
+    The advisor's usage is part of the responses, and booked with them.
+    """
+
+    def __init__(self, client: ModelClient, tool: Mapping[str, Any]) -> None:
+        super().__init__(client)
+        self._tool = tool
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        extra = own(WIRE, request.extra)
+        tools = [*extra.get("tools", ()), self._tool]
+        with_tools = replace(request, extra={**request.extra, WIRE: {**extra, "tools": tools}})
+        return await self.client.complete(with_tools, emit)
+
+
+def native_entry(tool: Mapping[str, Any], max_uses: int, max_tokens: int, caching: str) -> Mapping[str, Any]:
+    """Returns the tool's entry with its terms. Raises `ConfigError` if the provider has none."""
+    if not tool:
+        why = "native needs two models of one provider that asks advisors itself, as Anthropic does"
+        raise ConfigError(f"{why}; leave it out, and ai-battle asks the advisors.", "native")
+    cache = {"type": "ephemeral", "ttl": caching} if caching else None
+    return {**tool, "max_uses": max_uses, "max_tokens": max(max_tokens, LEAST_TOKENS), **present({"caching": cache})}

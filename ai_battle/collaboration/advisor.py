@@ -26,9 +26,11 @@ from ._advice import (
     FAILED,
     LONG_WORK,
     NO_ADVICE,
+    NativelyAdvised,
     TurnRecord,
     advice_result,
     advisor_tool,
+    native_entry,
     newest_trouble,
     parts_without_calls,
     with_forced_calls_in_rounds,
@@ -37,7 +39,6 @@ from ._advice import (
 )
 from ._attempts import CALLS_AGAIN, Attempts, Candidate, Strategy, draft_or_silence
 from ._checks import Judges
-from ._native import NativelyAdvised, native_entry
 from ._prompts import HelpCase, consultation, excerpt
 from ._turn import Draft, DraftListener, Helping, Turn
 

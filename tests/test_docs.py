@@ -204,7 +204,7 @@ class TestTheReadme:
         assert (done.returncode, done.stdout.splitlines()) == (2, told)
 
     def test_each_model_type_that_it_lists_is_one(self) -> None:
-        table = self.README.read_text(encoding="utf-8").partition("| you write |")[2].partition("\n\n")[0]
+        table = self.README.read_text(encoding="utf-8").partition("| type |")[2].partition("\n\n")[0]
         types = [name for row in table.splitlines()[2:] for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
         assert len(types) >= 15
         for name in types:

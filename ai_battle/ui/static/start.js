@@ -20,8 +20,8 @@ export async function start() {
     const words = filter.value.toLowerCase().split(/\s+/);
     const matching = (each) => words.every((word) => `${each.source} ${each.about}`.toLowerCase().includes(word));
     lists.replaceChildren(
-      section("In this folder", own.filter(matching), own.length ? "None of them matches." : "There is no YAML file yet. Open one that comes with ai-battle, and save it under a name of your own."),
-      section("They come with ai-battle", packaged.filter(matching), "None of them matches."),
+      section("In this folder", own.filter(matching), own.length ? "No file matches." : "There is no YAML file yet. Open one that is included with ai-battle, and save it under a name of your own."),
+      section("Included with ai-battle", packaged.filter(matching), "No file matches."),
     );
   };
   filter.addEventListener("input", fill);
@@ -38,7 +38,7 @@ function card(entry) {
   const name = entry.source.replace(PACKAGED, "");
   const kind = entry.kind === "discussion" ? null : h("span", { class: "badge" }, entry.kind);
   return h("li", {}, h("a", { href: `#/edit?${new URLSearchParams({ source: entry.source })}` },
-    h("strong", {}, name, " ", kind), h("span", {}, entry.about), entry.needs && h("small", {}, `Needs ${entry.needs}`)));
+    h("strong", {}, name, " ", kind), h("span", {}, entry.about), entry.needs && h("small", {}, `Needs ${entry.needs.replaceAll("\`", "")}`)));
 }
 
 export async function editor(query) {

@@ -12,7 +12,6 @@ from ..signals.arithmetic import Claim
 from ..signals.languages import closed_words, language_of, plain_words
 from ..signals.numbers import (
     displayed_numbers,
-    has_conversion,
     is_shown,
     numbers,
     plain,
@@ -21,6 +20,7 @@ from ..signals.numbers import (
     stands_among,
 )
 from ..signals.sums import asked_values
+from ..signals.units import has_conversion
 from .case import Case
 
 _NOT_LISTED = re.compile(
@@ -32,7 +32,7 @@ _DIGIT, _DIGITS = re.compile(r"\d"), re.compile(r"\d(?:[\d.,]*\d)?")
 _FORMULA = re.compile(r"[=+*/^_]")
 FEW_NUMBERS, _SHORT, NEAR_OPTION = 2, 25, 0.01
 FACTORS = (1.0, 100.0, 0.01)
-OF_UNITS = (*FACTORS, 1000.0, 0.001)
+OF_UNITS = (*FACTORS, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9)
 """What a number may be multiplied by to be the same in percent or cents, and in another unit."""
 
 

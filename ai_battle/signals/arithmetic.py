@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .cleaning import without_emphasis
-from .numbers import are_comparable, decimal_commas, plain_digits, plain_numbers, without_latex
+from .numbers import decimal_commas, plain_digits, plain_numbers, without_latex
 from .sums import CURRENCY, SumToken, tokens, value_of
+from .units import conversions
 
 LONGEST = 20_000
 MOST_CLAIMS = 200
@@ -186,8 +187,17 @@ def _claims_of_line(line: str) -> Iterator[Claim]:
         left, sign, right = parts[place : place + 3]
         near = left[-_LONGEST_SIDE:]
         claim = _claim(left, right, _is_loose(near, right)) if _may_be_sum(near, right) else None
-        if claim and (claim.holds or are_comparable(near, right[:_UNIT_LENGTH])):
-            yield claim if sign in _EXACTLY and not _ABOUT.match(right) else _approximate(claim)
+        if not claim:
+            continue
+        if sign not in _EXACTLY or _ABOUT.match(right):
+            claim = _approximate(claim)
+        yield from [claim] if claim.holds else _in_unit_of_result(claim, near, right[:_UNIT_LENGTH])
+
+
+def _in_unit_of_result(claim: Claim, left: str, right: str) -> list[Claim]:
+    """Returns the claim in the unit of its result, or no claim if the units can't be compared."""
+    known = [replace(claim, true=claim.true * scale) for scale in conversions(left, right)]
+    return [each for each in known if each.holds][:1] or ([claim] if known else [])
 
 
 def _may_be_sum(left: str, right: str) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import chain
 from unicodedata import normalize
 
 LATIN = "_A-Za-z\u00c0-\u024f\u0370-\u03ff"
@@ -141,11 +142,11 @@ _BILLIONS = "bn billion billions Mrd Milliarde Milliarden milliard milliards mil
 _SCALES = {
     10**3: _THOUSANDS, 10**5: "lakh", 10**6: _MILLIONS, 10**7: "crore", 10**9: _BILLIONS, 10**12: "trillion"
 }  # fmt: skip
-_SCALE_OF = {word: Fraction(worth) for worth, words in _SCALES.items() for word in words.split()}
+SCALE_WORDS = {word: Fraction(worth) for worth, words in _SCALES.items() for word in words.split()}
 _PERCENT = Fraction(1, 100)
 _COUNTED_IN = re.compile(
     r" ?(?:%|per ?cent|Prozent|procent|pour cent|por ciento|por cento"
-    rf"|({'|'.join(sorted(_SCALE_OF, key=len, reverse=True))}))(?!\w)"
+    rf"|({'|'.join(sorted(SCALE_WORDS, key=len, reverse=True))}))(?!\w)"
 )
 
 
@@ -170,7 +171,7 @@ def amounts(text: str) -> Iterator[Amount]:
     for match in _NUMBER.finditer(text):
         if (value := _value(match)) is not None:
             counted = _COUNTED_IN.match(text, match.end())
-            yield Amount(value, _SCALE_OF.get(counted[1], _PERCENT) if counted else Fraction(1))
+            yield Amount(value, SCALE_WORDS.get(counted[1], _PERCENT) if counted else Fraction(1))
 
 
 _SMALL = (
@@ -307,62 +308,22 @@ def without_samples(prompt: str) -> str:
     return _QUOTED_CODE.sub(" ", prompt) if "`" in prompt else prompt
 
 
+_WORTHS = (1e3, 1e6, 1e9)
+
+
 def stands_among(value: float, known: set[float]) -> bool:
-    """Checks whether a number is known as it is, as a percentage, or as its complement to 100 or 1."""
+    """Checks whether a number is known as it is, as a percentage, as its complement to 100 or 1, or in millions."""
     if round(value, 4) in known:
         return True
     share = value / 100
     ways = (share, value * 100, 100 - value, 1 - share, 1 + share, (value - 1) * 100, (1 - value) * 100)
-    return any(round(way, 4) in known for way in ways)
+    # "3.5 million" gives 3.5. A smaller number than a million is not divided by it, since 0 is always known.
+    scaled = chain((value * scale for scale in _WORTHS), (value / scale for scale in _WORTHS if value >= scale))
+    return any(round(way, 4) in known for way in chain(ways, scaled))
 
 
 def rounded_values(values: Iterable[float]) -> set[float]:
     return {round(value, 4) for value in values}
-
-
-_DIMENSIONS = {
-    "time": (
-        "ms s sec secs min mins h hr hrs hour hours minute minutes second seconds day days week weeks month months year"
-        " years Stunde Stunden Minute Minuten Sekunden Tag Tage Tagen Woche Wochen heure heures jour jours hora horas"
-        " día días dia dias ora ore giorno giorni uur uren dag dagen godzin godzina dni saat dakika gün"
-    ),
-    "length": "mm cm dm m km in inch inches ft foot feet yd yard yards mi mile miles meter meters metre metres Meter",
-    "mass": "mg g kg t lb lbs oz gram grams kilo kilos pound pounds ounce ounces ton tons",
-    "volume": "ml cl dl l L liter liters litre litres Liter cup cups tbsp tsp gallon gallons quart quarts pint pints",
-    "scale": " ".join(word for word in _SCALE_OF if word not in {"M", "bn"}),
-    "money": "cent cents ct dollar dollars euro euros Cent Euro centimes centavos",
-}
-_DIMENSION_OF = {unit: dimension for dimension, units in _DIMENSIONS.items() for unit in units.split()}
-_UNIT = re.compile(r"(?<![^\W_])([^\W\d_]{1,9})(?![^\W_])|(?<=\d)([^\W\d_]{1,3})(?![^\W_])")
-_POWERS = "\u00b2\u00b3"
-
-
-def units(text: str) -> list[tuple[str, str]]:
-    """Returns the dimension and the name of each unit, in order."""
-    found = (one or glued for one, glued in _UNIT.findall(text))
-    bare = ((name.rstrip(_POWERS), name) for name in found)
-    return [(_DIMENSION_OF[unit] + name[len(unit) :], name) for unit, name in bare if unit in _DIMENSION_OF]
-
-
-def are_comparable(left: str, right: str) -> bool:
-    """Checks whether the numbers of an equation can be checked without converting units.
-
-    Added terms must share a unit. A variable looks like a unit that appears and disappears.
-    """
-    before, behind = units(left), units(right)
-    if not before and not behind:
-        return True
-    if "+" in left or "-" in left:
-        return set(before) == set(behind)
-    names: dict[str, str] = {}
-    return all(names.setdefault(dimension, name) == name for dimension, name in (*before, *behind))
-
-
-def has_conversion(text: str) -> bool:
-    """Checks whether a text names two units of one dimension, so that it may state a quantity twice."""
-    names: dict[str, str] = {}
-    volumes = ((dimension.replace("length\u00b3", "volume"), name) for dimension, name in units(text))
-    return any(names.setdefault(dimension, name) != name for dimension, name in volumes)
 
 
 _TIME = re.compile(

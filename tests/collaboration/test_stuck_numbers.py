@@ -7,6 +7,13 @@ from ai_battle import StuckDetector
 from ai_battle.judging.assessment import Assessment
 
 RIGHT = [
+    (
+        "84 million people live on 357,000 km\u00b2. How many per km\u00b2?",
+        "84,000,000 / 357,000 = 235 people per km\u00b2",
+    ),
+    ("A film made 2.4 billion dollars in 60 days. How much per day?", "2,400,000,000 / 60 = 40,000,000: $40 million."),
+    ("Revenue grew from 2.4 to 3.1 million. By how many percent?", "3.1 - 2.4 = 0.7 million\n0.7 / 2.4 = 29.2 %"),
+    ("What does a 400 W lamp use in 5 hours?", "400 W * 5 h = 2 kWh"),
     ("Three friends share a taxi for 41,70 €. What does each pay?", "41,70 € / 3 = 13,90 €, so each pays 13,90 €."),
     ("Ein Fahrrad kostet 1.249,00 €, der Helm 89,95 €. Was kostet beides?", "1.249,00 € + 89,95 € = 1.338,95 €"),
     (

@@ -1,1 +1,1 @@
-"""What was measured of the strategies, on recorded answers: each module is a command that prints its figures."""
+"""Measures the strategies on recorded answers; each command prints its figures. See research/README.md."""

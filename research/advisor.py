@@ -1,16 +1,16 @@
-"""What asking an advisor brings and costs, measured: `python -m research.advisor [--misses] [--unseen | --later]`.
+"""Measures what an advisor gains and costs: `python -m research.advisor [--misses] [--unseen | --later]`.
 
-Scripted workers do 200 agent tasks (`research.agents`) over HTTP, with an advisor that knows the right way: one that
-never asks, one that always asks, one that asks before it begins where it does not know how, one that asks well, and one
-that asks well and ignores what it is told. Each does all tasks at the defaults and bounded by a help rate. It takes a
-minute or two and needs nothing but this machine. `--misses` lists what went wrong, `--unseen` takes fifty other tasks
-and `--later` ninety: whoever changes what finds trouble does not look at what comes of each of them.
+Scripted workers do 200 agent tasks (`research.agents`) over HTTP, with an advisor that knows the right way. One worker
+never asks, one always asks, one asks before it begins if it does not know how, one asks when its work goes wrong, and
+one asks then and ignores the advice. Each does all tasks at the defaults and with a help rate. It takes a minute or two
+and needs only this machine. `--misses` lists the failures, `--unseen` takes fifty other tasks and `--later` ninety.
+Whoever changes the search for trouble must not look at single tasks of these two sets, so that they stay unseen.
 
-The columns: tasks solved; the share of those that go wrong in which advice came at most two steps after what first
-shows it (`in time`); answers of the advisor; tasks that go right and got advice that nobody asked for (`disturbed`);
-questions that are needless, because the work goes right without them, and the share of these that was declined; the
-share of all other questions that was declined too (`refused`); dollars for both models; and the largest difference, in
-cents, between a reply's entry in the ledger and what the provider charged for it.
+The columns are: tasks solved; the share of failing tasks with advice at most two steps after the first evidence
+(`in time`); answers of the advisor (`advice`); right tasks that got unasked advice (`disturbed`); questions that the
+work does not need (`needless`) and the share of these that was declined; the share of all other questions that was
+declined (`refused`); dollars of both models; and the largest difference, in cents, between a reply's entry in the
+ledger and what the provider charged for it (`gap ct`).
 """
 
 import asyncio
@@ -39,37 +39,37 @@ from research.agents import (
     LATER,
     UNSEEN,
     AgentTask,
-    Asks,
+    AskPolicy,
     Worker,
-    always,
-    first,
-    never,
+    always_asks,
+    asks_first,
+    asks_when_wrong,
+    never_asks,
     read_tasks,
-    well,
 )
 
 SOON = 2
-"""Steps after the first evidence within which advice is in time."""
+"""The most steps after the first evidence at which advice is in time."""
 
 HELP_RATE = 0.2
 LIMITS = RunnerLimits(max_rounds=16, backoff_seconds=0)
 SMALL, LARGE = "gpt-4o-mini", "claude-sonnet-4-5"
 PRICES = {SMALL: {"input": 0.15, "output": 0.6}, LARGE: {"input": 3, "output": 15}}
-WORKERS: Mapping[str, tuple[Asks, bool]] = {
-    "never asks": (never, True),
-    "always asks": (always, True),
-    "asks first": (first, True),
-    "asks well": (well, True),
-    "asks, ignores": (well, False),
+WORKERS: Mapping[str, tuple[AskPolicy, bool]] = {
+    "never asks": (never_asks, True),
+    "always asks": (always_asks, True),
+    "asks first": (asks_first, True),
+    "asks well": (asks_when_wrong, True),
+    "asks, ignores": (asks_when_wrong, False),
 }
 
 
 @dataclass
-class Done:
-    """What became of a task, what was asked, answered and forced, and what it cost.
+class TaskOutcome:
+    """The outcome of a task, with its questions, answers, unasked advice (`forced`) and costs.
 
-    `advised_after` counts the results before the first advice; None where there was none. `gap` is the largest
-    difference in dollars between an entry of the ledger and what the provider charged for that reply.
+    `advised_after` counts the results before the first advice, or is None without any. `gap` is the largest difference
+    in dollars between an entry of the ledger and what the provider charged for that reply.
     """
 
     task: AgentTask
@@ -92,7 +92,7 @@ class Done:
 
 @dataclass
 class Listener:
-    """Hears what an advisor was asked and said, and what it all cost."""
+    """Notes the questions to an advisor, its answers and their costs."""
 
     replies: list[ModelReplied] = field(default_factory=list)
     results: int = 0
@@ -123,7 +123,7 @@ class Listener:
 
 
 class Measurement:
-    """Lets workers do tasks with models of fake providers, which count what they charge."""
+    """Runs workers on tasks with models of fake providers, which count what they charge."""
 
     def __init__(self, fakes: FakeProviders) -> None:
         made = BuildContext(prices=PRICES, environment=fakes.environment)
@@ -134,18 +134,18 @@ class Measurement:
         for each in (self._small, self._large):
             await each.client.aclose()
 
-    async def do_all(self, tasks: Sequence[AgentTask], worker: str, help_rate: float | None) -> list[Done]:
+    async def do_all(self, tasks: Sequence[AgentTask], worker: str, help_rate: float | None) -> list[TaskOutcome]:
         asks, heeds = WORKERS[worker]
         return [await self.do(Worker(task, asks, heeds), help_rate) for task in tasks]
 
     async def do_alone(self, task: AgentTask) -> str:
-        """Return the answer of a worker without an advisor."""
-        worker = Worker(task, never)
+        """Returns the answer of a worker without an advisor."""
+        worker = Worker(task, never_asks)
         self._fakes.openai.always(worker)
         return await _answer(ToolCapableClient(self._small.client, worker.tools, LIMITS), task.prompt, Listener())
 
-    async def do(self, worker: Worker, help_rate: float | None = None) -> Done:
-        """One task, with nothing left of earlier ones."""
+    async def do(self, worker: Worker, help_rate: float | None = None) -> TaskOutcome:
+        """Runs a worker on its task, without any state of earlier tasks."""
         self._fakes.openai.always(worker)
         self._fakes.anthropic.always(worker.task.advice)
         detector = StuckDetector(help_rate=help_rate)
@@ -155,7 +155,7 @@ class Measurement:
         small, large = (_costs(listener.replies, each) for each in (self._small, self._large))
         bills = (_bill(self._fakes.openai, self._small), _bill(self._fakes.anthropic, self._large))
         needless = [question.needless for question in worker.questions]
-        return Done(
+        return TaskOutcome(
             worker.task,
             text == worker.task.answer,
             len(needless),
@@ -176,12 +176,12 @@ async def _answer(client: ModelClient, prompt: str, listener: Listener) -> str:
 
 
 def _costs(replies: Sequence[ModelReplied], of: Model) -> list[float]:
-    """Returns what the ledger says of each reply of a model, in dollars."""
+    """Returns the dollars of each reply of a model by the ledger."""
     return [each.usage.cost_usd or 0.0 for each in replies if each.model == str(of.name)]
 
 
 def _bill(provider: FakeProvider, of: Model) -> list[float]:
-    """Returns what the provider charged for each reply since the last bill, in dollars."""
+    """Returns the dollars that the provider charged for each reply since the last bill."""
     charged = [request.billed for request in provider.requests if request.billed]
     provider.requests.clear()
     assert of.price
@@ -194,14 +194,14 @@ def _gaps(entries: Sequence[float], bill: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class Row:
-    """What a worker came to in all tasks."""
+    """The outcomes of a worker in all tasks."""
 
     name: str
-    done: Sequence[Done]
+    done: Sequence[TaskOutcome]
 
     @property
-    def failing(self) -> list[Done]:
-        """Those in which the worker goes wrong by itself."""
+    def failing(self) -> list[TaskOutcome]:
+        """Returns the tasks in which the worker goes wrong by itself."""
         return [each for each in self.done if each.task.goes_wrong]
 
     @property
@@ -210,7 +210,7 @@ class Row:
 
     @property
     def in_time(self) -> float:
-        """The share of the failures that advice met in time."""
+        """Returns the share of the failing tasks with advice in time."""
         return sum(each.in_time for each in self.failing) / len(self.failing)
 
     @property
@@ -219,18 +219,18 @@ class Row:
 
     @property
     def declined(self) -> float | None:
-        """The share of the needless questions that were declined; None without any."""
+        """Returns the share of needless questions that was declined, or None without any."""
         return _declined_share(self.needless, sum(each.needless_answered for each in self.done))
 
     @property
     def refused(self) -> float | None:
-        """The share of the other questions that were declined: those that would have helped."""
+        """Returns the share of helpful questions that was declined, or None without any."""
         asked = sum(each.asked for each in self.done) - self.needless
         return _declined_share(asked, sum(each.answered - each.needless_answered for each in self.done))
 
     @property
     def disturbed(self) -> int:
-        """How many tasks got advice that nobody asked for, though they went right."""
+        """Returns the number of right tasks that got unasked advice."""
         return sum(bool(each.forced) for each in self.done if not each.task.goes_wrong)
 
     @property
@@ -252,7 +252,7 @@ class Row:
         yield f"{100 * self.gap:7.4f}"
 
 
-HEADS = (
+HEADER = (
     "worker                     solved in time advice disturbed needless declined  refused  small $  large $  gap ct"
 )
 
@@ -262,7 +262,7 @@ def _declined_share(asked: int, answered: int) -> float | None:
 
 
 async def measure(tasks: Sequence[AgentTask]) -> list[Row]:
-    """Return a row of each worker, at the defaults and bounded; print each once it is there."""
+    """Prints and returns a row for each worker, at the defaults and with a help rate."""
     rows = []
     async with FakeProviders() as fakes:
         measurement = Measurement(fakes)
@@ -276,7 +276,7 @@ async def measure(tasks: Sequence[AgentTask]) -> list[Row]:
 
 
 def misses(rows: Sequence[Row]) -> Iterator[str]:
-    """By worker and kind of task: failures that advice did not meet in time, right work that was disturbed."""
+    """Yields, for each worker, the failing tasks without advice in time and the right tasks that were disturbed."""
     for row in rows:
         late = Counter(each.task.kind for each in row.failing if not each.in_time)
         disturbed = [each.task for each in row.done if each.forced and not each.task.goes_wrong]
@@ -288,8 +288,8 @@ def misses(rows: Sequence[Row]) -> Iterator[str]:
 def main(arguments: Sequence[str]) -> None:
     others = {"--unseen": UNSEEN, "--later": LATER}
     tasks = read_tasks(next((folder for name, folder in others.items() if name in arguments), FOLDER))
-    print(f"{len(tasks)} tasks, of which {sum(task.goes_wrong for task in tasks)} go wrong without advice")
-    print(HEADS)
+    print(f"{len(tasks)} tasks; {sum(task.goes_wrong for task in tasks)} of them go wrong without advice")
+    print(HEADER)
     rows = asyncio.run(measure(tasks))
     if "--misses" in arguments:
         print("\n".join(misses(rows)))

@@ -1,9 +1,9 @@
-"""Agent tasks with known truth, and scripted workers that do them: on their own way until they have advice.
+"""Reads agent tasks with known truth, and defines scripted workers that do them in their own way until advised.
 
-The tasks stand in `tasks/`. One begins with `# kind`; `Q` is what is asked. Each step is a line `- tool name=value;
-name=value => result` of the wrong way or `+ ...` of the right one, with `x` behind the sign where the tool calls its
-result an error, and `!` where the tool writes. `W` is the answer at the end of the wrong way, `A` the right one. `!`
-before a line marks the first evidence that the work goes wrong: who reads along sees it there.
+The tasks are in `tasks/`. A task begins with `# kind`, and `Q` is its prompt. Each step is a line `- tool name=value;
+name=value => result` of the wrong way, or `+ ...` of the right one, with `x` after the sign if the tool calls its
+result an error, and `!` if the tool writes. `W` is the answer at the end of the wrong way, `A` the right answer. `!`
+at the beginning of a line marks the first evidence that the work goes wrong.
 """
 
 import json
@@ -20,21 +20,21 @@ from ai_battle.tools.base import Parameters, Tool
 FOLDER = Path(__file__).parent / "tasks"
 UNSEEN, LATER = FOLDER / "unseen", FOLDER / "later"
 ADVISOR = "advisor"
-"""What the tool of the strategy is called."""
+"""The name of the strategy's tool."""
 
-BETTER, ON = "Leave this way and take another one:", "You are on the right way. Go on."
-"""How advice begins that helps, and what is advised to a worker that needs none."""
+CORRECTION, GO_ON = "Leave this way and take another one:", "You are on the right way. Go on."
+"""The beginning of helpful advice, and the advice to a worker that needs none."""
 
 _LINE = re.compile(r"(!?)([-+WAQ])(x?)(!?) (.*)")
 _CALL = re.compile(r"(\w+) ?(.*?) ?=> ?(.*)")
 _NEXT_ARGUMENT = re.compile(r"; (?=\w+=)")
 ALWAYS_THERE = ("calculate", "search_text")
-"""Tools that each task offers, so that there is something to call where nothing has to be called."""
+"""Tools that each task offers, so that there is a tool to call even if none is needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A call and what comes of it."""
+    """A call and its result."""
 
     tool: str
     arguments: Mapping[str, str]
@@ -44,7 +44,7 @@ class Step:
 
     @property
     def returned(self) -> dict[str, Any]:
-        """What the tool returns for it."""
+        """Returns the result as the tool's mapping."""
         try:
             said = json.loads(self.result)
         except ValueError:
@@ -55,9 +55,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class AgentTask:
-    """`evidence` counts the results up to the first one that shows that the work goes wrong.
+    """A task with a right way, and a wrong one if its worker fails without advice.
 
-    It is the number of all results of the wrong way where only the answer shows it.
+    `evidence` counts the results up to the first one that shows that the work goes wrong. If only the answer shows it,
+    `evidence` counts all results of the wrong way.
     """
 
     kind: str
@@ -70,20 +71,20 @@ class AgentTask:
 
     @property
     def goes_wrong(self) -> bool:
-        """Whether a worker without advice fails."""
+        """Tells whether a worker fails without advice."""
         return bool(self.wrong_answer)
 
     @property
     def advice(self) -> str:
-        """What an advisor says that knows the right way."""
+        """Returns the advice of an advisor that knows the right way."""
         if not self.goes_wrong:
-            return ON
+            return GO_ON
         first = next((f"call {step.tool} with {json.dumps(step.arguments)}" for step in self.right), "answer at once")
-        return f"{BETTER} {first}, and answer from what comes of it."
+        return f"{CORRECTION} {first}, and answer from what comes of it."
 
 
 def read_tasks(folder: Path = FOLDER) -> list[AgentTask]:
-    """Return the tasks of all files of the folder."""
+    """Returns the tasks of all files of the folder."""
     texts = (file.read_text(encoding="utf-8") for file in sorted(folder.glob("*.txt")))
     return [_task(part) for text in texts for part in re.split(r"^# ", text, flags=re.MULTILINE) if part]
 
@@ -116,19 +117,19 @@ def _step(text: str, is_error: bool, writes: bool) -> Step:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to the advisor; `needless` where the work goes right without it."""
+    """A question to the advisor. It is `needless` if the work goes right without it."""
 
     needless: bool
 
 
-Asks = Callable[[AgentTask, "Situation"], bool]
+AskPolicy = Callable[[AgentTask, "WorkerState"], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """How far a worker is: the results on the way that it goes, and whether that is the right one.
+class WorkerState:
+    """How far a worker is: its results on the current way, and whether that way is right.
 
-    `has_asked`: its last step was a question. `questions` counts those that it has asked in this task.
+    `has_asked` is True if its last step was a question. `questions` counts its questions in this task.
     """
 
     done: int
@@ -137,40 +138,40 @@ class Situation:
     questions: int
 
 
-def never(task: AgentTask, now: Situation) -> bool:
+def never_asks(task: AgentTask, now: WorkerState) -> bool:
     return False
 
 
-def always(task: AgentTask, now: Situation) -> bool:
-    """Before each step and before its answer."""
+def always_asks(task: AgentTask, now: WorkerState) -> bool:
+    """Asks before each step and before the answer."""
     return not now.has_asked
 
 
-def first(task: AgentTask, now: Situation) -> bool:
-    """Once, before it begins, where it does not know how."""
+def asks_first(task: AgentTask, now: WorkerState) -> bool:
+    """Asks once, before the first step, if the worker does not know how."""
     return task.goes_wrong and not now.questions
 
 
-def well(task: AgentTask, now: Situation) -> bool:
-    """Once there is evidence that its work goes wrong, or before it gives an answer that is."""
+def asks_when_wrong(task: AgentTask, now: WorkerState) -> bool:
+    """Asks once there is evidence that the work goes wrong, or before a wrong answer."""
     return task.goes_wrong and not now.is_right and now.done >= task.evidence and not now.has_asked
 
 
 @dataclass
 class Worker:
-    """A model that does `task`, asks as `asks` says and goes the right way once it has advice, if it `heeds` any."""
+    """A model that does `task`, asks by the policy `asks`, and takes the right way after advice if it `heeds` any."""
 
     task: AgentTask
-    asks: Asks
+    asks: AskPolicy
     heeds: bool = True
     questions: list[Question] = field(default_factory=list)
     step: Step | None = None
 
     def __call__(self, body: Mapping[str, Any]) -> Reply:
-        """Answer a request of Chat Completions."""
+        """Answers a request of Chat Completions."""
         tools = [tool["function"]["name"] for tool in body.get("tools") or ()]
         results = [*_results(body["messages"])]
-        now = self._situation(results)
+        now = self._state(results)
         if ADVISOR in tools and self.asks(self.task, now):
             self.questions.append(Question(now.is_right))
             return reply(calls=[call(ADVISOR, question="How do I go on?")])
@@ -181,30 +182,30 @@ class Worker:
             return reply(calls=[ToolCall(self.step.tool, self.step.arguments)]) if known else reply("I don't know yet.")
         return reply(self.task.answer if now.is_right else self.task.wrong_answer)
 
-    def _situation(self, results: Sequence[tuple[str, str]]) -> Situation:
-        advised = [place for place, (name, text) in enumerate(results) if name == ADVISOR and BETTER in text]
+    def _state(self, results: Sequence[tuple[str, str]]) -> WorkerState:
+        advised = [place for place, (name, text) in enumerate(results) if name == ADVISOR and CORRECTION in text]
         turned = advised[:1] if self.heeds else []
         since = results[turned[0] :] if turned else results
         has_asked = bool(results) and results[-1][0] == ADVISOR
         done = sum(name != ADVISOR for name, _ in since)
-        return Situation(done, bool(turned) or not self.task.goes_wrong, has_asked, len(self.questions))
+        return WorkerState(done, bool(turned) or not self.task.goes_wrong, has_asked, len(self.questions))
 
     @property
     def tools(self) -> list[Tool]:
-        """The tools of the task; what they return is what stands in it."""
+        """Returns the tools of the task, which return the results written in it."""
         steps = (*self.task.wrong, *self.task.right)
         names = dict.fromkeys((*ALWAYS_THERE, *(step.tool for step in steps)))
         return [_WrittenTool(self, name, [step for step in steps if step.tool == name]) for name in names]
 
 
 def _results(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """The tool and the text of each result."""
+    """Yields the tool and the text of each result."""
     names = {each["id"]: each["function"]["name"] for said in messages for each in said.get("tool_calls") or ()}
     yield from ((names[said["tool_call_id"]], str(said["content"])) for said in messages if said["role"] == "tool")
 
 
 class _WrittenTool(Tool):
-    """Returns what the task says of the step that its worker is at."""
+    """A tool that returns the result written for the worker's current step."""
 
     def __init__(self, worker: Worker, name: str, steps: Sequence[Step]) -> None:
         self._worker = worker
@@ -227,5 +228,5 @@ class _WrittenTool(Tool):
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
         step = self._worker.step
         if step is None:
-            raise SystemExit(f"{self._name} is called, and the worker is at no step")
+            raise SystemExit(f"{self._name} is called, but the worker has no current step")
         return step.returned

@@ -1,8 +1,8 @@
-"""What agreement between models brings, measured: `python -m research.agreement DIR`.
+"""Measures what agreement between models gains: `python -m research.agreement DIR`.
 
 DIR holds `answers.<dataset>.jsonl.gz` and `gsm8k.mixtral-8x7b.gpt-4-1106.jsonl.gz`. Calibrated figures are of
-questions whose labels were not learned from; the detector's weights have seen no answer of the model that they judge;
-plain agreement uses no label at all.
+questions whose labels were not learned from. The detector's weights have seen no answer of the model that they judge.
+Plain agreement uses no label at all.
 """
 
 import sys
@@ -13,7 +13,7 @@ from statistics import fmean
 
 from research.answer_tables import KINDS, Table, family, read_table
 from research.councils import COUNCIL, Council, calibrated_council, council
-from research.peers import Attempt, Beside, alone, judge_unseen, read_attempts, second_look, worth
+from research.peers import Attempt, PeerAnswers, judge_unseen, read_attempts, vote_worth, with_peer, without_peer
 
 THRESHOLDS = (0.7, 0.8, 0.85)
 RESERVE = ("Phi-3.5-mini-instruct", "Mistral-Nemo-Instruct-2407", "Yi-1.5-9B-Chat")
@@ -21,7 +21,7 @@ LOCAL = (*COUNCIL, *RESERVE, "Meta-Llama-3-8B-Instruct")
 
 
 def councils(table: Table, reserve: int) -> Iterator[Council]:
-    """Of all local models, three of different families, and so many others in reserve."""
+    """Yields all councils of three local models of different families, with `reserve` others in reserve."""
     for members in combinations(LOCAL, 3):
         families = {family(each) for each in members}
         others = [each for each in LOCAL if family(each) not in families]
@@ -31,10 +31,10 @@ def councils(table: Table, reserve: int) -> Iterator[Council]:
 
 def lines(folder: Path) -> Iterator[str]:
     for dataset in (each for each in KINDS if (folder / f"answers.{each}.jsonl.gz").is_file()):
-        found = worth(read_table(folder, dataset))
+        found = vote_worth(read_table(folder, dataset))
         yield (
-            f"{dataset:10} agrees if right {found.if_right:.3f}, if wrong {found.if_wrong:.3f}; "
-            f"odds times {found.odds[0]:.2f} or {found.odds[1]:.2f}"
+            f"{dataset:10} agrees with right answers {found.if_right:.3f}, with wrong ones {found.if_wrong:.3f}; "
+            f"odds times {found.odds[0]:.2f} if it agrees, {found.odds[1]:.2f} if it differs"
         )
     table = read_table(folder, "gsm8k")
     yield from _of_peers(judge_unseen(read_attempts(folder), folder), table)
@@ -43,15 +43,15 @@ def lines(folder: Path) -> Iterator[str]:
 
 def _of_peers(attempts: Sequence[Attempt], table: Table) -> Iterator[str]:
     for peer in LOCAL:
-        beside = Beside.of(attempts, table, peer)
-        for way in (Beside.disagreement, Beside.with_detector, Beside.calibrate):
-            found = way(beside)
+        both = PeerAnswers.of(attempts, table, peer)
+        for way in (PeerAnswers.disagreement, PeerAnswers.with_detector, PeerAnswers.calibrate):
+            found = way(both)
             measures = f"AUROC {found.auroc:.3f} APGR {found.apgr:.3f} CPT80 {found.cpt80:.3f}"
             yield f"{peer:28} {way.__name__:13} {measures}"
         for threshold in THRESHOLDS:
-            yield f"{peer:28} asked where it matters, threshold {threshold}: {second_look(beside, threshold)}"
+            yield f"{peer:28} asked where its vote matters, threshold {threshold}: {with_peer(both, threshold)}"
     for threshold in THRESHOLDS:
-        yield f"no peer, threshold {threshold}: {alone(beside, threshold)}"
+        yield f"no peer, threshold {threshold}: {without_peer(both, threshold)}"
 
 
 def _of_councils(table: Table) -> Iterator[str]:

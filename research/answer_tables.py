@@ -1,4 +1,4 @@
-"""Recorded final answers of many models to the same questions, as ballots."""
+"""Reads the recorded final answers of many models to the same questions, as ballots."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ KIN = {"mixtral": "mistral", "mathstral": "mistral"}
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """What one model answered to each question, and 1 where it was right; what running refutes has no ballot."""
+    """One model's ballots by question, and 1 in `right` for each right answer. A refuted answer has no ballot."""
 
     model: str
     ballots: tuple[Ballot | None, ...]
@@ -35,7 +35,7 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """All answers to one set of questions; `ids` are the questions, `prompts` their texts, where they are there."""
+    """All answers to one set of questions. A text in `prompts` is empty if it is not recorded."""
 
     ids: tuple[str, ...]
     answered: Mapping[str, AnsweredQuestion]
@@ -46,9 +46,9 @@ class Table:
 
 
 def read_table(folder: Path, dataset: str, outcomes: Mapping[str, ProgramOutcome] = NOTHING_RUN) -> Table:
-    """`answers.<dataset>.jsonl.gz` of a folder; a model that did not answer a question is wrong there.
+    """Reads `answers.<dataset>.jsonl.gz` of a folder. A model that did not answer a question is wrong there.
 
-    `outcomes` are what the programs of the questions came to, by their ids.
+    `outcomes` are the results of the questions' programs, by id.
     """
     rows = list(read_rows(folder / f"answers.{dataset}.jsonl.gz"))
     models = sorted({model for row in rows for model in row["answers"]})
@@ -65,7 +65,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def family(model: str) -> str:
-    """Returns who made the model it stems from; a model of no known family is its own."""
+    """Returns the maker of the model's base model. A model of no known family is its own family."""
     name = model.casefold()
     found = next((each for each in FAMILIES if each in name), name)
     return KIN.get(found, found)
@@ -91,5 +91,5 @@ def _answered_question(
 
 
 def is_confirmed(answer: str | None, outcome: ProgramOutcome | None) -> bool | None:
-    """Returns what running shows of an answer; None where nothing was run, or it can't be told."""
+    """Tells whether running confirms an answer. Returns None if nothing was run or the answer is unreadable."""
     return None if answer is None or outcome is None else confirms(json.dumps({"answer": answer}), outcome)

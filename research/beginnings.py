@@ -1,8 +1,8 @@
-"""What the detector knows of an answer that is still being written: `python -m research.beginnings DIR`.
+"""Measures what the detector knows of an unfinished answer: `python -m research.beginnings DIR`.
 
-Each recorded answer is cut behind its last whole sentence or line at a third, a half and two thirds of its length, and
-judged as if it were whole. Told is how well the doubt tells wrong answers from right ones (the area under the ROC
-curve: 0.5 is chance), and how many of all are doubted more than trusted.
+Each recorded answer is cut after its last whole sentence or line at a third, a half and two thirds of its length, and
+judged as if it were whole. Each cell has the area under the ROC curve of the doubt (0.5 is chance), and the share of
+all answers that are doubted more than trusted.
 """
 
 import re
@@ -17,12 +17,12 @@ from research.records import Pair, Record, read_pairs
 
 PARTS = (1 / 3, 1 / 2, 2 / 3, 1.0)
 MOST = 300
-"""Answers of each pair."""
+"""The most answers of each pair."""
 _END = re.compile(r"[.!?](?=\s)|\n")
 
 
 def beginning(text: str, part: float) -> str:
-    """Returns whole sentences or lines, none where the first is longer than that."""
+    """Returns the whole sentences or lines of the first `part` of a text."""
     if part == 1:
         return text
     ends = [found.end() for found in _END.finditer(text, 0, int(part * len(text)))]
@@ -54,7 +54,7 @@ def row(pair: Pair) -> str:
 
 
 def lines(folder: Path) -> Iterator[str]:
-    yield "| pair | wrong | a third | a half | two thirds | whole |\n|---|--:|--:|--:|--:|--:|"
+    yield "| Pair | Wrong | A third | A half | Two thirds | Whole |\n|---|--:|--:|--:|--:|--:|"
     yield from map(row, read_pairs(folder))
 
 

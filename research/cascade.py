@@ -1,7 +1,7 @@
-"""What a cascade of three models brings, measured: `python -m research.cascade DIR`.
+"""Measures what a cascade of three models gains: `python -m research.cascade DIR`.
 
 DIR holds recorded answers as `gsm8k.<small>.<large>.jsonl.gz`, of several small models to the same questions. The
-detector's weights are learned without any answer of the model that they judge.
+detector's weights have seen no answer of the model that they judge.
 """
 
 import sys
@@ -20,7 +20,7 @@ CHAIN = ("qwen2-7b", "llama3.1-8b")
 
 @dataclass(frozen=True, slots=True)
 class Cascaded:
-    """The share of right answers, of the cascade and of each of its models alone, and who was asked how often."""
+    """The shares of right answers of the cascade and of each of its models alone, and the shares of calls."""
 
     quality: float
     first: float
@@ -31,7 +31,7 @@ class Cascaded:
 
 
 def run_cascade(folder: Path) -> Cascaded:
-    """The first model's answer where it will do, else the second's, else that of the first one's large model."""
+    """Serves the first model's answer unless it is stuck, else the second's, else the first pair's large model's."""
     pairs = read_pairs(folder, "gsm8k", "math-l5")
     first, second = (_of(pairs, name) for name in CHAIN)
     if [each.prompt for each in first.records] != [each.prompt for each in second.records]:

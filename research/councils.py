@@ -1,8 +1,8 @@
-"""What councils bring, measured: `python -m research.councils DIR [OUTCOMES]`.
+"""Measures what councils gain: `python -m research.councils DIR [OUTCOMES]`.
 
 DIR holds `answers.<dataset>.jsonl.gz`, and for calibrated figures the prompts in `<dataset>.<small>.<large>.jsonl.gz`.
-OUTCOMES is what the programs of prompts came to, as `python -m research.outcomes` writes it. The area is the
-mean, over all shares of questions that go to the large model, of the part of its advantage that is recovered.
+OUTCOMES has the results of the prompts' programs, as `python -m research.outcomes` writes them. The area is the mean,
+over all shares of questions that go to the large model, of the part of its advantage that is recovered.
 """
 
 import json
@@ -24,19 +24,23 @@ from research.answer_tables import AnsweredQuestion, Table, read_table
 DIVISIONS = 4
 LARGE = "gpt-4o-2024-08-06"
 COUNCIL = ("Meta-Llama-3.1-8B-Instruct", "gemma-2-9b-it", "Qwen2-7B-Instruct")
-FOUR = (*COUNCIL, "Phi-3.5-mini-instruct")
-OF_CHOICES = ("Meta-Llama-3_1-8B-Instruct", "Phi-3-mini-4k-instruct", "mathstral-7B")
-THIRTEEN = (
-    *((dataset, members, LARGE) for dataset in ("gsm8k", "math-l5", "crux") for members in combinations(FOUR, 3)),
-    ("mmlu-pro", OF_CHOICES, "gemini-1.5-pro-002"),
+FOUR_MODELS = (*COUNCIL, "Phi-3.5-mini-instruct")
+MMLU_MEMBERS = ("Meta-Llama-3_1-8B-Instruct", "Phi-3-mini-4k-instruct", "mathstral-7B")
+THIRTEEN_COUNCILS = (
+    *(
+        (dataset, members, LARGE)
+        for dataset in ("gsm8k", "math-l5", "crux")
+        for members in combinations(FOUR_MODELS, 3)
+    ),
+    ("mmlu-pro", MMLU_MEMBERS, "gemini-1.5-pro-002"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a council does with one question: whose answer it serves (None: the large model's), and whom it asked.
+    """A council's decision on one question: whose answer it serves (None: the large model's), and how many it asked.
 
-    `verified` is whether running has shown that answer to be right.
+    `verified` is True if running has shown that answer to be right.
     """
 
     served: int | None
@@ -46,21 +50,21 @@ class Verdict:
 
     @property
     def place(self) -> int:
-        """Whose answer is served while the large model is not asked: of those that could not agree the first."""
+        """Returns whose answer is served if the large model is not asked: without a lead, the first ballot's."""
         if self.served is not None:
             return self.served
         return next((place for place, ballot in enumerate(self.ballots) if ballot), 0)
 
     @property
     def judged(self) -> Assessment:
-        """All that is known without the text of the answer."""
+        """Returns the assessment of the served answer, without its text."""
         quality, signals = (1.0, {"verified": 1.0}) if self.verified else (0.5, {})
         refuted = {} if self.ballots[self.place] else {"refuted": 1.0}
         return Assessment(0.0 if refuted and not self.verified else quality, 0.0, False, {**signals, **refuted})
 
     @property
     def doubt(self) -> float:
-        """How much the answer is to be doubted by the votes of the others, and by what running has shown."""
+        """Returns the doubt of the served answer by the votes of the others and by running."""
         mine = self.ballots[self.place]
         others = [*self.ballots[: self.place], *self.ballots[self.place + 1 :]]
         return -(self.judged.quality if self.verified else assessment_with_votes(self.judged, mine, others).quality)
@@ -68,7 +72,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Council:
-    """`recovered` is the part of the large model's advantage, over each of the first three as the small model."""
+    """The figures of a council. `recovered` has the recovered advantage over each member as the small model."""
 
     recovered: tuple[float, ...]
     large_calls: float
@@ -85,7 +89,7 @@ class Council:
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """The area above each member of a council as the small model, and that above what the council itself serves."""
+    """The mean area above the members of a council as the small model, and the area above what it serves."""
 
     above_members: float
     above_served: float
@@ -96,7 +100,7 @@ class Area:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What a council with a reserve does with each question, without any label."""
+    """The verdicts of a council with a reserve on all questions, without any label."""
 
     members: int
     voters: Sequence[AnsweredQuestion]
@@ -114,12 +118,12 @@ class Session:
 
     @property
     def served(self) -> list[float]:
-        """How good the served answers are while the large model is not asked."""
+        """Returns the quality of each served answer if the large model is not asked."""
         return [self.voters[verdict.place].right[n] for n, verdict in enumerate(self.verdicts)]
 
     @property
     def rows(self) -> list[dict[str, float]]:
-        """What a calibration learns from."""
+        """Returns the features from which a calibration learns."""
         both = zip(self.verdicts, self.prompts, strict=True)
         every = (features(each.judged, each.ballots, each.place, prompt) for each, prompt in both)
         return [{name: value for name, value in row.items() if name != DOUBT} for row in every]
@@ -129,7 +133,7 @@ class Session:
         return [float(right > served) for right, served in zip(self.helper.right, self.served, strict=True)]
 
     def council(self, parts: Iterable[tuple[int, float]]) -> Council:
-        """Of each question (by its place), the part of it that goes to the large model."""
+        """Returns the figures if the given part of each question, by its place, goes to the large model."""
         served, parts = self.served, list(parts)
         quality = fmean(part * self.helper.right[n] + (1 - part) * served[n] for n, part in parts)
         return Council(
@@ -141,7 +145,7 @@ class Session:
         )
 
     def area(self, doubts: Sequence[float]) -> Area:
-        """Returns what is had when the questions with the largest doubts go to the large model first."""
+        """Returns the area if the questions with the largest doubts go to the large model first."""
         served, large = self.served, self.helper.right
         qualities, most = curve(doubts, served, large), self.helper.quality
         above = ([(a + b - 2 * each.quality) / 2 / (most - each.quality) for a, b in pairwise(qualities)]
@@ -150,7 +154,7 @@ class Session:
 
 
 def council(table: Table, members: Sequence[str], reserve: Sequence[str] = (), large: str = LARGE) -> Council:
-    """The plurality is served; without one the large model answers. No label is used."""
+    """Measures a council that serves the plurality and else asks the large model. No label is used."""
     session = Session.of(table, members, reserve, large)
     return session.council((n, float(verdict.served is None)) for n, verdict in enumerate(session.verdicts))
 
@@ -158,7 +162,7 @@ def council(table: Table, members: Sequence[str], reserve: Sequence[str] = (), l
 def calibrated_council(
     table: Table, members: Sequence[str], reserve: Sequence[str] = (), large: str = LARGE, share: float = 0.098
 ) -> Council:
-    """As above, but the large model answers about `share` of the questions: those that are likeliest to gain."""
+    """Measures a council whose large model answers the `share` of the questions that are likeliest to gain."""
     session = Session.of(table, members, reserve, large)
     rows, gains = session.rows, session.gains
     every = (fold for division in range(DIVISIONS) for fold in folds(rows, gains, division))
@@ -166,14 +170,14 @@ def calibrated_council(
 
 
 def area(table: Table, members: Sequence[str], large: str = LARGE) -> tuple[Area, Area]:
-    """By votes and what running has shown alone; and calibrated on the labels of other questions."""
+    """Returns the area by votes and running alone, and calibrated on the labels of other questions."""
     session = Session.of(table, members, (), large)
     held = {n: score for fold in folds(session.rows, session.gains) for n, score in fold.held.items()}
     return session.area([each.doubt for each in session.verdicts]), session.area([held[n] for n in range(len(held))])
 
 
 def _verdict(ballots: Sequence[Ballot | None], verified: Sequence[bool], first: int) -> Verdict:
-    """As `Poll` decides: the reserve is asked until an answer is verified or two votes ahead."""
+    """Decides as `Poll` does: it asks the reserve until an answer is verified or two votes ahead."""
     asked = first
     while (tally := VoteCount.of(ballots[:asked])).margin < min(AHEAD, first) and asked < len(ballots):
         if any(verified[:asked]):
@@ -185,18 +189,18 @@ def _verdict(ballots: Sequence[Ballot | None], verified: Sequence[bool], first: 
 
 
 def read_outcomes(path: Path) -> dict[str, ProgramOutcome]:
-    """By the id of the question."""
+    """Reads the results of programs, by the id of their question."""
     rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     return {row["id"]: ProgramOutcome(row["text"], row["is_printed"]) for row in rows}
 
 
 def lines(folder: Path, outcomes: Mapping[str, ProgramOutcome]) -> Iterator[str]:
-    """The area above the members (and above what is served) of each of the thirteen, and the means."""
-    tables = {dataset: read_table(folder, dataset, outcomes) for dataset, _, _ in THIRTEEN}
+    """Yields the area above the members (and above what is served) of each of the thirteen councils, and the means."""
+    tables = {dataset: read_table(folder, dataset, outcomes) for dataset, _, _ in THIRTEEN_COUNCILS}
     areas = []
-    for dataset, members, large in THIRTEEN:
+    for dataset, members, large in THIRTEEN_COUNCILS:
         areas.append(area(tables[dataset], members, large))
-        yield f"{dataset:9} {areas[-1][0]} calibrated {areas[-1][1]}  {', '.join(members)}"
+        yield f"{dataset:9} without labels {areas[-1][0]} calibrated {areas[-1][1]}  {', '.join(members)}"
     for place, name in enumerate(("no label", "calibrated")):
         means = (fmean(each[place].above_members for each in areas), fmean(each[place].above_served for each in areas))
         yield f"mean of {len(areas)}, {name}: {Area(*means)}"

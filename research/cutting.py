@@ -1,7 +1,7 @@
-"""What reading along saves and costs: `python -m research.cutting DATA_DIR`.
+"""Measures what stopping a streamed answer early saves and costs: `python -m research.cutting DIR`.
 
-Recorded answers are read as if they were streaming. To cut a wrong one saves the rest of it; to cut a right one loses
-it where the helper does no better.
+Recorded answers are read as if they were streaming. Cutting a wrong one saves the rest of it; cutting a right one loses
+it unless the helper does better.
 """
 
 import sys
@@ -19,7 +19,7 @@ RIGHT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How many answers are cut short of how many, by whether they are right; `saved` are tokens, estimated."""
+    """The answers that are cut short, by whether they are right. `saved` is an estimate of the tokens saved."""
 
     name: str
     wrong_cut: int
@@ -30,19 +30,19 @@ class Row:
 
     def __str__(self) -> str:
         return (
-            f"{self.name:36} {self.wrong_cut:5} of {self.wrong:5} {self.right_cut:5} of {self.right:5} {self.saved:8}"
+            f"{self.name:36} {self.wrong_cut:5} of {self.wrong:5} {self.right_cut:5} of {self.right:5} {self.saved:12}"
         )
 
 
 def row(pair: Pair) -> Row:
-    left = [(record.small > RIGHT, unread(record)) for record in pair.records]
+    left = [(record.small > RIGHT, rest_after_stop(record)) for record in pair.records]
     wrong, right = ([rest for is_right, rest in left if is_right == wanted] for wanted in (False, True))
     saved = sum(estimate_text(rest) for _, rest in left)
     return Row(pair.name, sum(map(bool, wrong)), len(wrong), sum(map(bool, right)), len(right), saved)
 
 
-def unread(record: Record) -> str:
-    """Returns what of an answer comes after the detector has given it up; nothing where it never does."""
+def rest_after_stop(record: Record) -> str:
+    """Returns the rest of an answer after the point where the detector stops it, or an empty text."""
     watcher = StuckDetector().watch(ModelRequest((), tools=record.context.tools))
     for start in range(0, len(record.response), PIECE):
         if watcher.feed(record.response[start : start + PIECE]):
@@ -52,7 +52,7 @@ def unread(record: Record) -> str:
 
 def main(arguments: Sequence[str]) -> None:
     pairs = pairs_named(arguments)
-    print(f"{'pair':36} {'wrong ones cut':>14} {'right ones cut':>14} {'tokens':>8}")
+    print(f"{'pair':36} {'wrong ones cut':>14} {'right ones cut':>14} {'tokens saved':>12}")
     for pair in pairs:
         print(row(pair), flush=True)
 

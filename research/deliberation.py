@@ -1,8 +1,8 @@
-"""What deliberation serves, by how its members rank: `python -m research.deliberation DIR`.
+"""Measures deliberation by how its members rank answers: `python -m research.deliberation DIR`.
 
-DIR holds `answers.<dataset>.jsonl.gz`. The answers are recorded, the rankings are not: three rules make them here. A
-member puts the answers first that say what its own says (`own`), or those that are right (`truth`), or draws lots
-(`lots`). What models really rank lies between the last two. What is pooled is served, as nobody can play the chair.
+DIR holds `answers.<dataset>.jsonl.gz`. The answers are recorded but the rankings are not, so three rules make them. A
+member prefers answers that say what its own says (`own`), or right answers (`truth`), or none (`lots`). Real rankings
+lie between the last two. The pooled ranks are served, as no recording holds a chair.
 """
 
 import sys
@@ -14,10 +14,10 @@ from typing import TypeAlias
 from ai_battle.collaboration._ranking import Ranking, pool, reading_order
 from ai_battle.judging.agreement import VoteCount
 from research.answer_tables import AnsweredQuestion, read_table
-from research.councils import THIRTEEN
+from research.councils import THIRTEEN_COUNCILS
 
 Preference: TypeAlias = Callable[[Sequence[AnsweredQuestion], int, int, int], bool]
-"""Whether a member (the third) puts the answer of another (the fourth) to a question (the second) before others."""
+"""Tells whether a member (the third argument) prefers the answer of another (the fourth) to a question (the second)."""
 
 
 def says_the_same(members: Sequence[AnsweredQuestion], question: int, reader: int, other: int) -> bool:
@@ -47,15 +47,15 @@ def choice_by_ranks(members: Sequence[AnsweredQuestion], question: int, prefers:
 
 
 def choice_by_vote(members: Sequence[AnsweredQuestion], question: int) -> int:
-    """The plurality; where there is none, the first, as nobody else can be asked here."""
+    """Returns the member with the plurality, or the first, as no large model can be asked here."""
     return next(iter(VoteCount.of([member.ballots[question] for member in members]).leading), 0)
 
 
 def lines(folder: Path) -> Iterator[str]:
-    tables = {dataset: read_table(folder, dataset) for dataset, _, _ in THIRTEEN}
-    yield f"{'':9} {'best':>6} {'mean':>6} {'vote':>6} " + " ".join(f"{name:>6}" for name in RULES)
+    tables = {dataset: read_table(folder, dataset) for dataset, _, _ in THIRTEEN_COUNCILS}
+    yield f"{'dataset':9} {'best':>6} {'mean':>6} {'vote':>6} " + " ".join(f"{name:>6}" for name in RULES)
     rows = []
-    for dataset, names, _ in THIRTEEN:
+    for dataset, names, _ in THIRTEEN_COUNCILS:
         members, questions = tables[dataset].of(*names), range(len(tables[dataset].ids))
         qualities = [member.quality for member in members]
         vote = fmean(members[choice_by_vote(members, n)].right[n] for n in questions)

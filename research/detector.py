@@ -1,7 +1,7 @@
-"""The figures of the detector alone: `python -m research.detector DATA_DIR`.
+"""Measures the detector alone: `python -m research.detector DIR`.
 
-What is said "without labels" leaves all answers of the tested small model out of what the weights are learned on;
-the weights of the families tool and chat are set by hand, so nothing of them is learned at all.
+"Without labels" means that the weights were learned without any answer of the tested small model. The weights of the
+families tool and chat are set by hand, so they learn from no answer at all.
 """
 
 import sys
@@ -16,7 +16,7 @@ from ai_battle.judging.family import FAMILIES, Family
 from ai_battle.judging.judgements import JUDGEMENTS, Measurements, to_learn
 from ai_battle.judging.measures import Measure, apgr, auroc, calibration_error, cpt, interval, mean
 from ai_battle.judging.weights import Score, Weights, score, shipped_weights, with_hand
-from research.learn import guards, learn_profile, with_gains
+from research.learn import everyday_measurements, learn_profile, with_gains
 from research.records import Pair, Record, pairs_named
 
 FOLDS = 10
@@ -26,7 +26,7 @@ HEADER = f"{'pair':36} {'auroc':>6} {'apgr':>6} {'cpt50':>6} {'cpt80':>6} {'help
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """`help_rate` is the share of answers that are stuck at the defaults, `error` the expected calibration error."""
+    """The figures of a pair. `help_rate` is the share of stuck answers, `error` the expected calibration error."""
 
     name: str
     auroc: float
@@ -56,7 +56,7 @@ def row(name: str, pair: Pair, scores: Sequence[Score]) -> Row:
 
 
 def stuck_flags(scores: Sequence[Score]) -> list[bool]:
-    """At the defaults."""
+    """Tells for each answer whether it is stuck at the defaults."""
     return [bool(found.failed) or found.quality < THRESHOLD for found in scores]
 
 
@@ -65,7 +65,7 @@ def by_weights(pair: Pair, weights: Weights) -> list[Score]:
 
 
 def weights_without(pair: Pair, pairs: Sequence[Pair]) -> Weights:
-    """Weights that have seen no answer of this small model."""
+    """Returns weights that have seen no answer of this pair's small model."""
     others = [other for other in pairs if other.family == pair.family and other.small_model != pair.small_model]
     if not others or not to_learn(pair.family):
         return shipped_weights()
@@ -74,7 +74,7 @@ def weights_without(pair: Pair, pairs: Sequence[Pair]) -> Weights:
 
 
 def calibrated_scores(pair: Pair, weights: Weights) -> list[Score]:
-    """Each tenth of the answers judged by a calibration on the labels of the others."""
+    """Judges each tenth of the answers by a calibration on the labels of the others."""
     found: list[Score] = [None] * len(pair.records)  # type: ignore[list-item]
     for fold in range(FOLDS):
         samples = [sample for place, sample in enumerate(_samples(pair)) if place % FOLDS != fold]
@@ -112,7 +112,7 @@ def _mean_of(family: str, rows: Sequence[Row]) -> Row:
 
 
 def cuts(pairs: Sequence[Pair]) -> Iterator[str]:
-    """Yields how many right and wrong answers reading along would have cut short, and the characters that it saves."""
+    """Yields the shares of right and wrong answers that are cut short while they stream, and of characters saved."""
     yield f"\ncut short while streaming\n{'pair':36} {'right':>6} {'wrong':>6} {'saved':>6}"
     for pair in pairs:
         read = [(_characters_read(record), len(record.response), record.small > 0.5) for record in pair.records]
@@ -123,7 +123,7 @@ def cuts(pairs: Sequence[Pair]) -> Iterator[str]:
 
 
 def _characters_read(record: Record) -> int:
-    """Up to where the answer is given up; it comes in pieces of twenty characters."""
+    """Returns the characters that are read until the answer is stopped. It arrives in pieces of twenty characters."""
     watcher = Prefix(offers_tools=bool(record.context.tools))
     for start in range(0, len(record.response), PIECE):
         if watcher.feed(record.response[start : start + PIECE]):
@@ -133,7 +133,7 @@ def _characters_read(record: Record) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LeftAlone:
-    """Shares of right answers that are stuck at the defaults, and that fall to each judgement at once."""
+    """The shares of right answers that are stuck at the defaults, and that each judgement stops at once."""
 
     name: str
     right: int
@@ -146,9 +146,10 @@ class LeftAlone:
 
 
 def rows_left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
-    """Yields what is said of the right answers of each recorded model, and of everyday ones.
+    """Yields the row of right answers for each recorded model, and for everyday answers.
 
-    Where none of the options is named, MMLU-Pro draws one at random (evaluate_from_local.py), which is not counted.
+    If an answer names no option, MMLU-Pro draws one at random (evaluate_from_local.py). Such an answer does not count
+    as right.
     """
     for pair in pairs:
         answers = zip(pair.measurements, pair.small, strict=True)
@@ -156,7 +157,9 @@ def rows_left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
             pair.name,
             [(each, pair.family) for each, small in answers if small > 0.5 and not each.signals.get("no_pick")],
         )
-    yield _row_left_alone("everyday", [(found, family) for family in FAMILIES for found in guards(family)])
+    yield _row_left_alone(
+        "everyday", [(found, family) for family in FAMILIES for found in everyday_measurements(family)]
+    )
 
 
 def _row_left_alone(name: str, right: Sequence[tuple[Measurements, Family]]) -> LeftAlone:
@@ -167,7 +170,7 @@ def _row_left_alone(name: str, right: Sequence[tuple[Measurements, Family]]) -> 
 
 
 def intervals(pair: Pair, scores: Sequence[Score]) -> Iterator[str]:
-    """Yields how sure the figures of one pair are."""
+    """Yields the 95 % intervals of the figures of one pair."""
     measures: dict[str, Measure] = {"apgr": apgr, "cpt80": lambda s, a, b: cpt(s, a, b, 0.8)}
     for name, measure in measures.items():
         low, high = interval(measure, [found.gain for found in scores], pair.small, pair.large)
@@ -176,7 +179,9 @@ def intervals(pair: Pair, scores: Sequence[Score]) -> Iterator[str]:
 
 def main(arguments: Sequence[str]) -> None:
     pairs = pairs_named(arguments)
-    alone = (f"\nright answers, and those stuck at the defaults or at once\n{'pair':36} {'right':>6}  stuck",)
+    alone = (
+        f"\nright answers: the share that is stuck, and what judgements stop at once\n{'pair':36} {'right':>6}  stuck",
+    )
     for line in chain(alone, map(str, rows_left_alone(pairs)), cuts(pairs), tables(pairs)):
         print(line, flush=True)
     for pair in pairs:

@@ -1,7 +1,7 @@
-"""Right answers to everyday questions, drawn by a program: what no learned judgement may hold against an answer.
+"""Draws right answers to everyday questions, which no learned judgement may count against an answer.
 
-Recorded answers are those of benchmarks; they know neither prices nor bare answers nor other languages. Without these
-the weights would take how benchmark answers are written for a sign that they are right.
+Recorded answers come from benchmarks, without prices, bare answers or other languages. Without everyday answers the
+weights would take the style of benchmark answers for a sign that they are right.
 """
 
 import random
@@ -15,7 +15,7 @@ CENT = Decimal("0.01")
 
 @dataclass(frozen=True, slots=True)
 class Locale:
-    """How a language writes numbers and money, and what it asks and answers about three kinds of sums."""
+    """A language's format of numbers and money, and its questions and answers about three kinds of sums."""
 
     group: str
     decimal: str
@@ -85,8 +85,8 @@ PICKS = (
 )  # fmt: skip
 
 
-def everyday() -> Iterator[tuple[str, str]]:
-    """Prompts with right answers, the same whenever they are drawn."""
+def everyday_answers() -> Iterator[tuple[str, str]]:
+    """Yields prompts with right answers, which are the same each time."""
     dice = random.Random(7)  # noqa: S311
     for locale in LOCALES:
         for style in STYLES * DRAWS:

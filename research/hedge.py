@@ -1,11 +1,11 @@
-"""What hedged help gains and costs, on a clock that does not wait: `python -m research.hedge`.
+"""Measures what hedged help gains and costs, on a simulated clock: `python -m research.hedge`.
 
-Nothing here is recorded. Latencies are drawn from log-normal distributions: nine of ten answers of the small model take
-about 2 s (sigma 0.4), one of ten about 15 s (sigma 0.6), as where a local model is loaded or shared; those of the large
-one take about 3 s (sigma 0.4). The small model costs $0.05 and $0.20 for a million tokens read and written, the large
-one $2.50 and $10. With a `worth` each request begins with the same 3,000 tokens, which the large model reads for a
-tenth where it has kept them (warm), and otherwise at its price (cold). What a cancelled model had written is nothing
-here, as these models write all at the end.
+Nothing here is recorded. Latencies are drawn from log-normal distributions. Nine of ten answers of the small model take
+about 2 s (sigma 0.4) and one of ten about 15 s (sigma 0.6), as if a local model is being loaded or shared. Answers of
+the large model take about 3 s (sigma 0.4). The small model costs $0.05 and $0.20 for a million tokens read and written,
+the large one $2.50 and $10. With a `worth` each request begins with the same 3,000 tokens, which the large model reads
+for a tenth of its price if it has kept them (warm), and otherwise at its price (cold). What a cancelled model had
+written costs nothing here, as these models write everything at the end.
 """
 
 import asyncio
@@ -29,34 +29,34 @@ from ai_battle.providers.scripted import ScriptedClient
 SMALL, LARGE = TokenPrice(0.05, 0.20), TokenPrice(2.50, 10.0)
 SEED, TURNS = 7, 2_000
 WORTHS = (0.0003, 0.001, 0.003)
-"""Dollars that a second less to wait is worth."""
+"""The dollars that a second less to wait is worth."""
 WAITS: tuple[float | str | None, ...] = (None, "p95", "p90", "p80", "p70", 8.0, 4.0)
 POOR_SHARES = (0.0, 0.2)
-ASKED = ModelRequest((user("How tall is the tower at the harbour, and who built it?"),))
+REQUEST = ModelRequest((user("How tall is the tower at the harbour, and who built it?"),))
 GOOD = (
     "The tower is 96 metres tall, as the plate at its door says. It was built by the harbour company in 1911, when "
     "larger ships had begun to call, and its lamp was lit for the first time in the autumn of that year."
 )
 
 
-class JumpingLoop(asyncio.SelectorEventLoop):
-    """Its clock jumps to the next timer instead of waiting for it; nothing here waits for anything else."""
+class SimulatedTimeLoop(asyncio.SelectorEventLoop):
+    """Advances its clock to the next timer instead of waiting. Nothing here waits for anything but timers."""
 
-    _jumped = 0.0
+    _simulated_now = 0.0
 
     def time(self) -> float:
-        return self._jumped
+        return self._simulated_now
 
     def _run_once(self) -> None:
         ready: Any = self
         if not ready._ready and ready._scheduled:
-            self._jumped = max(self._jumped, ready._scheduled[0].when())
+            self._simulated_now = max(self._simulated_now, ready._scheduled[0].when())
         super()._run_once()  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Latencies in seconds, dollars for a thousand turns, and the share of turns with help."""
+    """The latencies of a setting in seconds, its dollars for a thousand turns, and its share of turns with help."""
 
     wait: float | str | None
     worth: float | None
@@ -69,7 +69,7 @@ class Row:
 
 
 def latencies(draw: random.Random, *, slow: float) -> Iterator[float]:
-    """Yields seconds; `slow` is the share of those around 15."""
+    """Yields the seconds of answers. `slow` is the share of answers of about 15 s."""
     while True:
         yield draw.lognormvariate(math.log(15), 0.6) if draw.random() < slow else draw.lognormvariate(math.log(2), 0.4)
 
@@ -87,7 +87,7 @@ async def measure(
     wait: float | str | None,
     poor: float,
     worth: float | None = None,
-    asked: ModelRequest = ASKED,
+    request: ModelRequest = REQUEST,
     price: TokenPrice = LARGE,
 ) -> Row:
     draw, other = random.Random(SEED), random.Random(SEED + 1)  # noqa: S311
@@ -99,16 +99,16 @@ async def measure(
     clock, taken, dollars, helped = asyncio.get_running_loop().time, list[float](), 0.0, 0
     for _ in range(TURNS):
         begun = clock()
-        response = await pair.complete(asked, heard := EventLog())
+        response = await pair.complete(request, log := EventLog())
         taken.append(clock() - begun)
         dollars += response.usage.cost_usd or 0.0
-        helped += any(isinstance(event, HelpAsked) for event in heard.events)
+        helped += any(isinstance(event, HelpAsked) for event in log.events)
     return Row(wait, worth, tuple(taken), 1_000 * dollars / TURNS, helped / TURNS)
 
 
 def show(rows: list[Row], title: str) -> None:
     print(f"\n{title}\n")
-    print("| `wait` | p50 | p95 | p99 | helped | dollars per 1,000 turns | p95 against no hedge | dollars |")
+    print("| `wait` | p50 | p95 | p99 | Helped | Dollars per 1,000 turns | p95 against no hedge | More dollars |")
     print("|---|---|---|---|---|---|---|---|")
     for row in rows:
         p50, p95, p99 = (f"{row.quantile(share):.1f} s" for share in (0.5, 0.95, 0.99))
@@ -119,8 +119,8 @@ def show(rows: list[Row], title: str) -> None:
 
 
 def main() -> None:
-    long = replace(ASKED, system="The harbour is old. " * 600)
-    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
+    long = replace(REQUEST, system="The harbour is old. " * 600)
+    with asyncio.Runner(loop_factory=SimulatedTimeLoop) as runner:
         for poor in POOR_SHARES:
             show([runner.run(measure(wait, poor)) for wait in WAITS], f"{poor:.0%} of the answers are poor")
         for name, price in (("cold", LARGE), ("warm", TokenPrice(LARGE.input / 10, LARGE.output))):

@@ -1,6 +1,7 @@
-"""Learns the shipped weights: `python -m research.learn DATA_DIR [WITHOUT_MODEL FILE]`.
+"""Learns the shipped weights: `python -m research.learn DIR [WITHOUT_MODEL FILE]`.
 
-Only data whose licence allows it is learned on. What has none, or too little data, has weights set by hand.
+The weights are learned only from data whose licence allows it. Families without such data, or with too little, have
+weights set by hand.
 """
 
 import json
@@ -21,7 +22,7 @@ from ai_battle.judging.judgements import Measurements, by_hand, measurements, to
 from ai_battle.judging.measures import mean
 from ai_battle.judging.regression import RegressionProblem, Term, fit
 from ai_battle.judging.weights import FILE, Head, Profile, logit, standard, with_hand
-from research.everyday import everyday
+from research.everyday import everyday_answers
 from research.records import Pair, read_pairs
 
 STRENGTH, RESCUE_STRENGTH, OFFSET_STRENGTH, KEPT = 30.0, 100.0, 0.01, 1e9
@@ -30,35 +31,40 @@ ROWS, QUANTILES = 800, 20
 Spread = Mapping[str, tuple[float, float]]
 LICENSED = ("gsm8k", "math-l5", "crux", "mmlu-pro")
 ASSUMED: Mapping[Family, float] = {"math": -1.1, "mcq": -0.8, "code": -1.2, "tool": -2.3, "chat": -1.8}
-"""The logit of failure of an average answer. Without labels of one's own nobody knows how good a model is."""
+"""The assumed logit of failure of an average answer, as the quality of a model is unknown without labels."""
 CHANCE = (0.0, 0.02, 0.04, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3, 0.6)
-"""Quantiles of the gain where nothing was measured."""
+"""Quantiles of the gain of families without measurements."""
 SPOILT, RESCUED = 0.05, 1.0
-"""How often a helper is wrong where an answer is right, and the logit of its being right elsewhere: assumed."""
+"""The assumed share of right answers on which a helper is wrong, and its logit of being right on wrong ones."""
 GUARDS = 0.5
-"""As many pairs as the right everyday answers count as."""
+"""The number of pairs whose weight the right everyday answers have."""
 STUCK, STUCK_GUARDS, ABLE = 0.07, 0.02, 0.6
-"""Shares of right answers that may be stuck at the defaults: of models right in `ABLE` or more, and everyday ones."""
+"""The most right answers that may be stuck at the defaults, of models right in `ABLE` or more, and everyday ones."""
 AT_DEFAULT = -log(0.7 / 0.3)
 """The logit of failure at which an answer is stuck at the default threshold."""
 LEAST_RIGHT = 10
-"""Right answers on which a judgement has to speak before it may weigh: without any, nothing says that it is no habit
-of the right ones.
+"""The least right answers with a judgement that gets a weight.
+
+Without any, the judgement could just as well be a habit of right answers.
 """
 
 
 def learn_profile(pairs: Sequence[Pair], family: Family, without: str = "") -> Profile:
-    """The profile of a family; each pair counts the same and has an offset of its own, so models are not compared.
+    """Returns the profile of a family.
 
-    What is wrong is learned of the answers of the large models, too, but of those of the model `without`. Everyday
-    answers of each form count as right and as wrong alike, as the form says nothing: so it can't weigh.
+    Each pair counts the same and has an offset of its own, so that models are not compared. Failure is learned from the
+    large models' answers too, except from those of the model `without`. Everyday answers of each form count as right
+    and wrong alike, so that the form of an answer gets no weight.
     """
     if not pairs:
         return Profile({}, Head(ASSUMED[family], {}), Head(RESCUED, {}), SPOILT, CHANCE)
     everyone = (*pairs, *(pair.reversed for pair in pairs if pair.large_model != without))
     spread = {name: _spread(name, pairs) for name in to_learn(family) if may_weigh(name, pairs)}
     fixed = {name: weight for name, weight in by_hand(family).items() if weight and any(_means(name, pairs))}
-    either = [_Example(None, found.signals, 0.5, GUARDS * ROWS / len(guards(family))) for found in guards(family)]
+    either = [
+        _Example(None, found.signals, 0.5, GUARDS * ROWS / len(everyday_measurements(family)))
+        for found in everyday_measurements(family)
+    ]
     failure = _head([*_failures(everyone), *either], everyone, spread, STRENGTH, fixed)
     rescue = _head(_rescues(pairs), pairs, spread, RESCUE_STRENGTH)
     good = [1 - large for pair in pairs for small, large in zip(pair.small, pair.large, strict=True) if small > 0.5]
@@ -68,29 +74,29 @@ def learn_profile(pairs: Sequence[Pair], family: Family, without: str = "") -> P
 
 
 @cache
-def guards(family: Family) -> tuple[Measurements, ...]:
-    """Right everyday answers, measured."""
-    cases = (Case(response, prompt, NO_CONTEXT) for prompt, response in everyday())
+def everyday_measurements(family: Family) -> tuple[Measurements, ...]:
+    """Returns the measurements of right everyday answers."""
+    cases = (Case(response, prompt, NO_CONTEXT) for prompt, response in everyday_answers())
     return tuple(measurements(case) for case in cases if case.family == family)
 
 
 def _allowed_intercepts(profile: Profile, family: Family, pairs: Sequence[Pair]) -> Iterator[float]:
-    """The intercept at which as many of the right answers as may be are stuck at the defaults, for each who gives them.
+    """Yields the highest intercept for each able model, and for everyday answers, by the share that may be stuck.
 
-    Of models that are mostly wrong the right answers look like wrong ones.
+    Models that are mostly wrong are left out, as their right answers look like wrong ones.
     """
     able = [pair for pair in pairs if mean(pair.small) >= ABLE] or pairs
     right = [
         [found for found, small in zip(pair.measurements, pair.small, strict=True) if small > 0.5] for pair in able
     ]
-    for found, share in (*((each, STUCK) for each in right), (guards(family), STUCK_GUARDS)):
+    for found, share in (*((each, STUCK) for each in right), (everyday_measurements(family), STUCK_GUARDS)):
         doubts = sorted(logit(profile.failure, profile.standard(each.signals)) for each in found if not each.failed)
         if doubts:
             yield AT_DEFAULT - doubts[min(len(doubts) - 1, int((1 - share) * len(doubts)))]
 
 
 def may_weigh(name: str, pairs: Sequence[Pair]) -> bool:
-    """Tells whether right answers are known on which a judgement speaks."""
+    """Tells whether a judgement speaks on enough right answers to get a weight."""
     right = (
         signals for pair in pairs for signals, small in zip(_signals(pair), pair.small, strict=True) if small > 0.5
     )
@@ -98,7 +104,7 @@ def may_weigh(name: str, pairs: Sequence[Pair]) -> bool:
 
 
 def with_gains(profile: Profile, pairs: Sequence[Pair]) -> Profile:
-    """With the quantiles of the gain in these pairs, each counted the same; without any, as it is."""
+    """Returns the profile with the quantiles of the gain in these pairs, each of which counts the same."""
     if not pairs:
         return profile
     standard = [profile.standard(signals) for pair in pairs for signals in _signals(pair)[:ROWS]]
@@ -120,7 +126,7 @@ def _spread(name: str, pairs: Sequence[Pair]) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Example:
-    """An answer to learn from; an everyday one is of no pair."""
+    """An answer to learn from. An everyday answer has no pair."""
 
     pair: Pair | None
     signals: Mapping[str, float]
@@ -129,7 +135,7 @@ class _Example:
 
 
 def _failures(pairs: Sequence[Pair]) -> list[_Example]:
-    """Is this answer wrong?"""
+    """Returns examples of failure, with the label 1 for a wrong answer."""
     return [
         _Example(pair, signals, 1 - small, ROWS / len(pair.records))
         for pair in pairs
@@ -138,7 +144,7 @@ def _failures(pairs: Sequence[Pair]) -> list[_Example]:
 
 
 def _rescues(pairs: Sequence[Pair]) -> list[_Example]:
-    """If it is wrong, was the large model right?"""
+    """Returns examples of rescue: wrong answers, with the label 1 if the large model was right."""
     return [
         _Example(pair, signals, large, ROWS / len(pair.records))
         for pair in pairs
@@ -154,7 +160,7 @@ def _head(
     strength: float,
     fixed: Mapping[str, float] = NOTHING,
 ) -> Head:
-    """The intercept is the mean of the offsets of all pairs; what has a `fixed` weight keeps it."""
+    """Fits a head whose intercept is the mean of the pairs' offsets. Signals in `fixed` keep their weight."""
     signals = [Term([_standard(e.signals, name, width) for e in examples], strength) for name, width in spread.items()]
     signals += [Term([e.signals.get(name, 0.0) for e in examples], KEPT, weight) for name, weight in fixed.items()]
     owners = (*pairs, None)
@@ -192,7 +198,7 @@ def _short(value: float) -> float:
 
 
 def shipped_file(folder: Path, without: str = "") -> str:
-    """`without` names a small model whose answers are left out."""
+    """Returns the text of the weights' file, learned without the answers of the small model `without`."""
     pairs = [pair for pair in read_pairs(folder, *LICENSED) if pair.small_model != without]
     families = {}
     for family in FAMILIES:
@@ -211,9 +217,7 @@ def shipped_file(folder: Path, without: str = "") -> str:
 
 def main(arguments: Sequence[str]) -> None:
     if len(arguments) not in (1, 3):
-        raise ConfigError(
-            "The folder with the recorded answers is needed; and, to leave a model out, its name and a file."
-        )
+        raise ConfigError("Name the folder with the recorded answers. To leave a model out, add its name and a file.")
     folder, without, file = [*arguments, "", str(files("ai_battle.judging") / FILE)][:3]
     Path(file).write_text(shipped_file(Path(folder), without), encoding="utf-8")
 

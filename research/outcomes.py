@@ -1,4 +1,4 @@
-"""What the programs in the prompts of a recording come to: `python -m research.outcomes FILE.jsonl.gz > OUTCOMES`."""
+"""Prints the results of the programs in recorded prompts: `python -m research.outcomes FILE.jsonl.gz > OUTCOMES`."""
 
 import asyncio
 import gzip
@@ -13,7 +13,7 @@ from ai_battle.tools.verification import Verification
 
 
 async def outcome_lines(path: Path) -> AsyncIterator[str]:
-    """For each line with an `id` and a `prompt` that asks about a program, what that comes to."""
+    """Yields, for each row whose prompt asks about a program, a line with the result of that program."""
     verification = Verification(required=True)
     with gzip.open(path, "rt", encoding="utf-8") as rows:
         for row in map(json.loads, rows):

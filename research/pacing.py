@@ -1,7 +1,7 @@
-"""What a help rate comes to: `python -m research.pacing DATA_DIR`.
+"""Measures whether a help rate holds: `python -m research.pacing DIR`.
 
-Recorded answers come one after the other, as in a run. A cut that stays helps as many as the shipped quantile happens
-to for this model; one that moves is told of each turn. The detector has seen no answer of the small model (`left_out`).
+Recorded answers arrive one after the other, as in a run. A fixed cut helps as many as the shipped quantile happens to
+help for this model. A moving cut is adjusted after each turn. The weights have seen no answer of the small model.
 """
 
 import sys
@@ -20,30 +20,30 @@ SHORT, LONG = 20, 100
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Shares of turns with help: with a cut that `stays`, and with one that moves, in runs of 20 and of 100 turns."""
+    """The shares of turns with help with a `fixed` cut, and with one that moves in runs of 20 and of 100 turns."""
 
     name: str
-    stays: float
+    fixed: float
     short: float
     long: float
 
     def __str__(self) -> str:
-        return f"{self.name:36} {self.stays:6.3f} {self.short:6.3f} {self.long:6.3f}"
+        return f"{self.name:36} {self.fixed:6.3f} {self.short:6.3f} {self.long:6.3f}"
 
 
 def row(pair: Pair, pairs: Sequence[Pair], rate: float = RATE) -> Row:
     weights = weights_without(pair, pairs)
     scores, profile = by_weights(pair, weights), weights[pair.family]
-    stays = [bool(score.failed) or score.gain >= profile.gain_of(rate) for score in scores]
-    return Row(pair.name, mean(stays), *(_paced_rate(scores, profile, rate, turns) for turns in (SHORT, LONG)))
+    fixed = [bool(score.failed) or score.gain >= profile.gain_of(rate) for score in scores]
+    return Row(pair.name, mean(fixed), *(_paced_rate(scores, profile, rate, turns) for turns in (SHORT, LONG)))
 
 
 def _paced_rate(scores: Sequence[Score], profile: Profile, rate: float, turns: int) -> float:
     runs = (scores[start : start + turns] for start in range(0, len(scores), turns))
-    return mean([stuck for run in runs for stuck in _run(run, profile.gain_of(rate), rate)])
+    return mean([stuck for run in runs for stuck in _stuck_flags(run, profile.gain_of(rate), rate)])
 
 
-def _run(scores: Sequence[Score], cut: float, rate: float) -> Iterator[bool]:
+def _stuck_flags(scores: Sequence[Score], cut: float, rate: float) -> Iterator[bool]:
     shift = 0.0
     for score in scores:
         stuck = bool(score.failed) or score.gain >= cut + shift
@@ -53,7 +53,7 @@ def _run(scores: Sequence[Score], cut: float, rate: float) -> Iterator[bool]:
 
 def main(arguments: Sequence[str]) -> None:
     pairs = pairs_named(arguments)
-    print(f"{'pair':36} {'stays':>6} {SHORT:6} {LONG:6}")
+    print(f"{'pair':36} {'fixed':>6} {f'in {SHORT}':>6} {f'in {LONG}':>6}")
     for pair in pairs:
         print(row(pair, pairs), flush=True)
 

@@ -1,4 +1,4 @@
-"""What one vote beside an answer is worth, on recorded answers."""
+"""Measures what one peer's vote on an answer is worth, on recorded answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,20 +23,20 @@ LARGE_ONES = ("70b", "72b", "405b", "gpt-4", "sonnet", "gemini-1.5-pro", "mistra
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """How often another family's small model says the same as one that is right, and as one that is wrong."""
+    """How often another family's small model gives the same answer, by whether that answer is right."""
 
     if_right: float
     if_wrong: float
 
     @property
     def odds(self) -> tuple[float, float]:
-        """By what agreement and disagreement multiply the odds that an answer is right."""
+        """Returns the factors of agreement and of disagreement for the odds that an answer is right."""
         return self.if_right / self.if_wrong, (1 - self.if_right) / (1 - self.if_wrong)
 
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """Measures of one score of one pair."""
+    """The measures of one score of one pair."""
 
     auroc: float
     apgr: float
@@ -51,14 +51,16 @@ class Escalation:
         )
 
 
-def worth(table: Table) -> Worth:
-    """Over all ordered pairs of small models of different families."""
+def vote_worth(table: Table) -> Worth:
+    """Returns the mean over all ordered pairs of small models of different families."""
     small = [each for each in table.answered.values() if not any(mark in each.model.casefold() for mark in LARGE_ONES)]
     pairs = [(a, b) for a, b in permutations(small, 2) if family(a.model) != family(b.model)]
-    return Worth(fmean(_agreeing(a, b, 1.0) for a, b in pairs), fmean(_agreeing(a, b, 0.0) for a, b in pairs))
+    return Worth(
+        fmean(_agreement_share(a, b, 1.0) for a, b in pairs), fmean(_agreement_share(a, b, 0.0) for a, b in pairs)
+    )
 
 
-def _agreeing(one: AnsweredQuestion, other: AnsweredQuestion, right: float) -> float:
+def _agreement_share(one: AnsweredQuestion, other: AnsweredQuestion, right: float) -> float:
     same = [
         a is not None and a == b for a, b, r in zip(one.ballots, other.ballots, one.right, strict=True) if r == right
     ]
@@ -67,7 +69,7 @@ def _agreeing(one: AnsweredQuestion, other: AnsweredQuestion, right: float) -> f
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An answer of the pair's small model, what the detector makes of it, and how good both models are on it."""
+    """An answer of the pair's small model with the detector's assessment, and the qualities of both models."""
 
     id: str
     ballot: Ballot | None
@@ -88,7 +90,10 @@ def read_attempts(folder: Path) -> list[Attempt]:
 
 
 def judge_unseen(attempts: Sequence[Attempt], folder: Path) -> list[Attempt]:
-    """The same, judged by weights that were learned without any answer of this small model, where there are others."""
+    """Returns the attempts, judged by weights that have seen no answer of this small model.
+
+    A folder with one pair has nothing else to learn from, so its attempts are returned as they are.
+    """
     if len(list(folder.glob("gsm8k.*"))) == 1:
         return list(attempts)
     pairs = read_pairs(folder, "gsm8k", "math-l5")
@@ -101,14 +106,14 @@ def judge_unseen(attempts: Sequence[Attempt], folder: Path) -> list[Attempt]:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """The answers of the pair's small model, with those of a peer."""
+class PeerAnswers:
+    """The answers of the pair's small model and the ballots of a peer."""
 
     attempts: Sequence[Attempt]
     peers: Sequence[Ballot | None]
 
     @classmethod
-    def of(cls, attempts: Sequence[Attempt], table: Table, peer: str) -> "Beside":
+    def of(cls, attempts: Sequence[Attempt], table: Table, peer: str) -> "PeerAnswers":
         place = {each: n for n, each in enumerate(table.ids)}
         known = [each for each in attempts if each.id in place]
         return cls(known, [table.answered[peer].ballots[place[each.id]] for each in known])
@@ -120,7 +125,7 @@ class Beside:
 
     @property
     def doubts(self) -> list[float]:
-        judged = [_with(mine, its) for mine, its in zip(self.attempts, self.peers, strict=True)]
+        judged = [_assessment_with_peer(mine, its) for mine, its in zip(self.attempts, self.peers, strict=True)]
         return [-each.quality for each in judged]
 
     def disagreement(self) -> Escalation:
@@ -130,7 +135,7 @@ class Beside:
         return self._measure(self.doubts)
 
     def calibrate(self) -> Escalation:
-        """For gain, on the labels of other questions."""
+        """Returns the measures of a score for gain, learned from the labels of other questions."""
         both = zip(self.attempts, self.peers, strict=True)
         rows = [{**mine.judged.signals, **pattern([mine.ballot, its])} for mine, its in both]
         gains = [float(each.large > each.small) for each in self.attempts]
@@ -141,16 +146,16 @@ class Beside:
         return Escalation.of(scores, [each.small for each in self.attempts], [each.large for each in self.attempts])
 
 
-def _with(mine: Attempt, peer: Ballot | None) -> Assessment:
-    """An answer that says nothing is no better for a peer that says something."""
+def _assessment_with_peer(mine: Attempt, peer: Ballot | None) -> Assessment:
+    """Returns the assessment of an answer with a peer's vote. An answer without a ballot has the quality 0."""
     if mine.ballot is None:
         return replace(mine.judged, quality=0.0)
     return assessment_with_votes(mine.judged, mine.ballot, [peer])
 
 
 @dataclass(frozen=True, slots=True)
-class SecondLook:
-    """Shares of questions that a peer and the large model are asked, and how much of its advantage is recovered."""
+class SecondOpinion:
+    """The shares of questions that go to a peer and to the large model, and the recovered part of its advantage."""
 
     peer_calls: float
     large_calls: float
@@ -160,23 +165,23 @@ class SecondLook:
         return f"peer calls {self.peer_calls:.3f}, large calls {self.large_calls:.3f}, recovered {self.recovered:.3f}"
 
 
-def second_look(beside: Beside, threshold: float) -> SecondLook:
-    """The large model answers where an answer is stuck, with what the peer says where it was asked."""
-    found = [_decide(mine, its, threshold) for mine, its in zip(beside.attempts, beside.peers, strict=True)]
-    return SecondLook(
-        fmean(asked for asked, _ in found), *_served_quality(beside.attempts, [stuck for _, stuck in found])
+def with_peer(both: PeerAnswers, threshold: float) -> SecondOpinion:
+    """Lets the large model answer each stuck question, with a peer's vote where it could change the decision."""
+    found = [_decide(mine, its, threshold) for mine, its in zip(both.attempts, both.peers, strict=True)]
+    return SecondOpinion(
+        fmean(asked for asked, _ in found), *_served_quality(both.attempts, [stuck for _, stuck in found])
     )
 
 
-def alone(beside: Beside, threshold: float) -> SecondLook:
-    """The same without a peer."""
-    return SecondLook(
-        0.0, *_served_quality(beside.attempts, [_is_stuck(mine, 0.0, threshold) for mine in beside.attempts])
+def without_peer(both: PeerAnswers, threshold: float) -> SecondOpinion:
+    """Lets the large model answer each question that is stuck by the detector alone."""
+    return SecondOpinion(
+        0.0, *_served_quality(both.attempts, [_is_stuck(mine, 0.0, threshold) for mine in both.attempts])
     )
 
 
 def _decide(mine: Attempt, peer: Ballot | None, threshold: float) -> tuple[bool, bool]:
-    """Returns whether the peer is asked, and whether the answer is stuck then."""
+    """Returns whether the peer is asked, and whether the answer is stuck after its vote."""
     stuck = _is_stuck(mine, 0.0, threshold)
     if mine.ballot is None:
         return False, stuck

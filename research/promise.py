@@ -1,11 +1,11 @@
-"""How often a promise is broken, and what it costs: `python -m research.promise DIR`.
+"""Measures how often a promise is broken, and what it costs: `python -m research.promise DIR`.
 
-The detector's weights have seen no answer of the small model. Each split draws labels without replacement; the promise
-is broken where the pair, at the cut that was chosen, loses more than it may on all of its answers. Help in hindsight is
-the least at which it loses no more than it may.
+The detector's weights have seen no answer of the small model. Each split draws labels without replacement and chooses a
+cut on them. The promise is broken if the pair loses more than promised on all of its answers. Help in hindsight is the
+least help at which the pair loses no more than promised.
 
-In the second half only the answers that get help last have labels, and the others count as helped. So many answers are
-drawn, with replacement, that the labels reach as far as hindsight lets answers go without help.
+In the second half only the answers that get help last have labels, and the others count as helped. The number of
+answers, drawn with replacement, is chosen so that the labels reach as far as hindsight lets answers go without help.
 """
 
 import sys
@@ -21,25 +21,27 @@ from ai_battle.judging.promise import safe_cut
 from research.agreement import LOCAL
 from research.answer_tables import read_table
 from research.detector import by_weights, weights_without
-from research.peers import Beside, judge_unseen, read_attempts
+from research.peers import PeerAnswers, judge_unseen, read_attempts
 from research.records import read_pairs
 
 LOSSES, LABELS, SPLITS, CONFIDENCE = (0.03, 0.05), (100, 200, 500), 1_000, 0.95
 LEAST_BESIDE = 200
-"""Answers that are left beside the labels of a split."""
+"""The least answers of a pair besides the labels of a split."""
 NEVER = (1e9, 0.0)
+HEADER = """| | Loss | Labels | Pairs | Broken at most in | Help above hindsight, mean | At most |
+|---|--:|--:|--:|--:|--:|--:|"""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredPair:
-    """Who has the highest score gets help first; `losses` are what not helping loses, in the same order."""
+    """The answers of a pair. The highest score gets help first, and `losses` are the losses without help."""
 
     name: str
     scores: Sequence[float]
     losses: Sequence[float]
 
     def hindsight(self, loss: float) -> float:
-        """Returns the least share of help at which no more than `loss` is lost."""
+        """Returns the least share of help at which at most `loss` is lost."""
         lost, ordered = 0.0, sorted(zip(self.scores, self.losses, strict=True))
         for place, (_, each) in enumerate(ordered):
             lost += each
@@ -50,21 +52,21 @@ class ScoredPair:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Of a thousand splits: the share in which the promise is broken, and the help above that in hindsight."""
+    """The share of splits in which the promise is broken, and the mean help above hindsight."""
 
     name: str
     broken: float
     above: float
 
 
-def cell(pair: ScoredPair, loss: float, labels: int, *, chosen: bool) -> Cell:
+def cell(pair: ScoredPair, loss: float, labels: int, *, last_only: bool) -> Cell:
     dice = Random(f"{pair.name} {loss} {labels}")  # noqa: S311
-    # A lot for each answer parts those of one score, as the product does by their texts.
+    # A random number separates answers with equal scores, as the product does by their texts.
     ranks = [(score, dice.random()) for score in pair.scores]
     best, broken, above = pair.hindsight(loss), 0, []
     for _ in range(SPLITS):
         every = range(len(ranks))
-        drawn = dice.choices(every, k=int(labels / (1 - best))) if chosen else dice.sample(every, labels)
+        drawn = dice.choices(every, k=int(labels / (1 - best))) if last_only else dice.sample(every, labels)
         drawn.sort(key=ranks.__getitem__)
         known = [pair.losses[n] if at < labels else None for at, n in enumerate(drawn)]
         found = safe_cut([ranks[n] for n in drawn], known, loss, CONFIDENCE, NEVER)
@@ -86,31 +88,36 @@ def scored_pairs(folder: Path) -> list[ScoredPair]:
     ]
 
 
-def with_peers(folder: Path) -> list[ScoredPair]:
-    """One pair beside each of several local models."""
+def pairs_with_peers(folder: Path) -> list[ScoredPair]:
+    """Returns the pair with each of several local models as its peer."""
     attempts, table = judge_unseen(read_attempts(folder), folder), read_table(folder, "gsm8k")
-    each = ((peer, Beside.of(attempts, table, peer)) for peer in LOCAL)
+    answers = ((peer, PeerAnswers.of(attempts, table, peer)) for peer in LOCAL)
     return [
-        ScoredPair(f"with {peer}", beside.doubts, [float(one.large > 0.5 >= one.small) for one in beside.attempts])
-        for peer, beside in each
+        ScoredPair(f"with {peer}", both.doubts, [float(one.large > 0.5 >= one.small) for one in both.attempts])
+        for peer, both in answers
     ]
 
 
 def lines(folder: Path) -> Iterator[str]:
-    groups = {"the detector alone": scored_pairs(folder), "with one peer": with_peers(folder)}
-    for chosen, title, loss, labels in product((False, True), groups, LOSSES, LABELS):
-        pairs = [pair for pair in groups[title] if len(pair.scores) >= labels + LEAST_BESIDE]
-        cells = [cell(pair, loss, labels, chosen=chosen) for pair in pairs]
-        most = max(cells, key=lambda each: each.above)
-        yield (
-            f"{title:19} loss {loss:.0%} {labels:4} labels{' of those helped last' * chosen}, {len(cells):2} pairs: "
-            f"broken at most in {max(each.broken for each in cells):.1%}, help above hindsight "
-            f"{fmean(each.above for each in cells):.3f}, at most {most.above:.3f} ({most.name})"
-        )
+    groups = {"the detector alone": scored_pairs(folder), "with one peer": pairs_with_peers(folder)}
+    for last_only in (False, True):
+        yield f"\nLabels of {'the answers that get help last' if last_only else 'randomly chosen answers'}\n\n{HEADER}"
+        for title, loss, labels in product(groups, LOSSES, LABELS):
+            pairs = [pair for pair in groups[title] if len(pair.scores) >= labels + LEAST_BESIDE]
+            cells = [cell(pair, loss, labels, last_only=last_only) for pair in pairs]
+            yield f"| {title} | {loss:.0%} | {labels} | {len(cells)} {_columns(cells)}"
+    yield ""
     try:
         safe_cut([(0.0, n) for n in range(30)], [0.0] * 30, LOSSES[0], CONFIDENCE, NEVER)
     except ConfigError as error:
         yield str(error)
+
+
+def _columns(cells: Sequence[Cell]) -> str:
+    broken, above = max(each.broken for each in cells), fmean(each.above for each in cells)
+    most = max(cells, key=lambda each: each.above)
+    name = most.name.removeprefix("with ")
+    return f"| {broken:.1%} | {100 * above:.1f} points | {100 * most.above:.1f} (`{name}`) |"
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Recorded answers of a small and a large model, read from `dataset.small.large.jsonl.gz`."""
+"""Reads the recorded answers of a small and a large model from `<dataset>.<small>.<large>.jsonl.gz`."""
 
 import gzip
 import json
@@ -26,12 +26,12 @@ FAMILY_OF: Mapping[str, Family] = {
     "mtbench": "chat",
 }
 _SPELLING = re.compile(r"[ ,./\-_*^'\"]")
-"""What the benchmark of the references leaves out where it compares texts."""
+"""The characters that the references' benchmark ignores when it compares texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`small` and `large` are the qualities of both models' answers, 0 to 1; `response` is the small one's."""
+    """A recorded prompt. `small` and `large` are both answers' qualities, 0 to 1; `response` is the small model's."""
 
     prompt: str
     response: str
@@ -43,7 +43,7 @@ class Record:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """One small and one large model on one data set."""
+    """The records of one small and one large model on one data set."""
 
     dataset: str
     small_model: str
@@ -52,12 +52,12 @@ class Pair:
 
     @cached_property
     def measurements(self) -> tuple[Measurements, ...]:
-        """Each record, measured once."""
+        """Returns the measurements of each record."""
         return tuple(measurements(Case(each.response, each.prompt, each.context)) for each in self.records)
 
     @cached_property
     def reversed(self) -> "Pair":
-        """The answers of the large model, which takes the place of the small one."""
+        """Returns the pair with its models exchanged, so that the large model's answers are judged."""
         records = (
             Record(each.prompt, each.helper_response, each.large, each.small, each.context, each.response)
             for each in self.records
@@ -83,7 +83,7 @@ class Pair:
 
 
 def read_pairs(folder: Path, *datasets: str) -> list[Pair]:
-    """All pairs of a folder, or those of some data sets; raises `ConfigError` where there are none."""
+    """Reads the pairs of a folder, or of some of its data sets. Raises `ConfigError` if there are none."""
     found = [path for path in sorted(folder.glob("*.jsonl.gz")) if path.name.split(".")[0] in (datasets or FAMILY_OF)]
     if not found:
         raise ConfigError(f"{folder} has no files named dataset.small.large.jsonl.gz.")
@@ -91,7 +91,7 @@ def read_pairs(folder: Path, *datasets: str) -> list[Pair]:
 
 
 def pairs_named(arguments: Sequence[str]) -> list[Pair]:
-    """All pairs of the folder that a command is given; raises `ConfigError` for another number of arguments, too."""
+    """Reads the pairs of the folder in `arguments`. Raises `ConfigError` unless there is exactly one argument."""
     if len(arguments) != 1:
         raise ConfigError("One argument is needed: the folder with the recorded answers.")
     return read_pairs(Path(arguments[0]))
@@ -120,9 +120,9 @@ def _tool(row: Mapping[str, Any]) -> ToolSpec:
 
 
 def _label(row: Mapping[str, Any], model: str, tools: Sequence[ToolSpec]) -> float:
-    """The recorded one; of an answer with tools, whether our reader gets out of it the calls that were wanted.
+    """Returns the recorded label, or, for an answer with tools, whether our reader reads the wanted calls from it.
 
-    Recorded labels call a right call wrong that one benchmark could not read, and a wrong one right where none fits.
+    Recorded labels are wrong about right calls that the benchmark could not read, and about calls where none fits.
     """
     recorded, response = float(row[f"{model}_correct"]), row.get(f"{model}_response")
     if not tools or not isinstance(response, str):
@@ -134,7 +134,7 @@ def _label(row: Mapping[str, Any], model: str, tools: Sequence[ToolSpec]) -> flo
 
 
 def _are_wanted(calls: list[tuple[str, Mapping[str, Any]]], wanted: Sequence[Mapping[str, Any]]) -> bool:
-    """Each wanted call was made once, in any order, and no other."""
+    """Tells whether each wanted call was made once, in any order, and no other."""
     left = list(calls)
     for name, arguments in ((name, arguments) for call in wanted for name, arguments in call.items()):
         made = next((call for call in left if call[0] == name and _fit(call[1], arguments)), None)
@@ -145,14 +145,14 @@ def _are_wanted(calls: list[tuple[str, Mapping[str, Any]]], wanted: Sequence[Map
 
 
 def _fit(given: Mapping[str, Any], wanted: Mapping[str, Sequence[Any]]) -> bool:
-    """Each argument has one of its acceptable values, of which an empty text says that it may be left out."""
+    """Tells whether each argument has an acceptable value. An empty text means that it may be left out."""
     return given.keys() <= wanted.keys() and all(
         any(_same(given.get(name, ""), value) for value in values) for name, values in wanted.items()
     )
 
 
 def _same(given: Any, wanted: Any) -> bool:
-    """Integers and fractions of the same value are the same, as are texts but for their spelling."""
+    """Tells whether two values are equal. Texts are compared without case and punctuation, numbers by value."""
     match given, wanted:
         case (bool(), _) | (_, bool()):
             return given is wanted

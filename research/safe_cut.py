@@ -1,8 +1,8 @@
-"""What the last safe cut of a pair is worth after a change: `python -m research.safe_cut DIR [RUNS]`.
+"""Measures what the last safe cut of a pair is worth after a change: `python -m research.safe_cut DIR [RUNS]`.
 
-The cut of a pair is chosen on 500 labels. Its shadow then compares as many answers like these, and from then on answers
-of which those that the small model loses come more often. After each alarm the safe cut of the newest verdicts takes
-the place of the cut, as in the product. What is lost is counted over all answers of the pair, as often as they come.
+The cut of a pair is chosen on 500 labels. Its shadow compares 500 answers like these, and then answers among which the
+small model's losses are more frequent. After each alarm the safe cut of the newest verdicts replaces the cut, as
+in the product. The loss is counted over all answers of the pair, weighted by their frequency.
 """
 
 import sys
@@ -18,31 +18,37 @@ from research.promise import CONFIDENCE, NEVER, ScoredPair, scored_pairs
 
 LOSS, LABELS, CHANGES, WINDOWS = 0.03, 500, (4.0, 10.0), (1, 2, 4)
 LONGEST, RUNS = 3_000, 12
-"""Verdicts after the change for which a run goes on, and runs of each pair."""
+"""The verdicts after the change at which a run ends, and the runs of each pair."""
 ALL_HELPED = (-1e9, 0.0)
+HEADER = """| Losses | Newest | Loss, old cut | With alarm | Loss after it | At the end | At most 3 % | Help | Cuts |
+|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedAnswers:
-    """Answers by rank, what not helping loses, and how often each comes."""
+    """Answers by rank, their losses without help, and their frequencies."""
 
     ranks: Sequence[Rank]
     losses: Sequence[float]
-    often: Sequence[float]
+    frequencies: Sequence[float]
 
     def loss_at(self, cut: Rank) -> float:
         lost = (
-            loss * often for rank, loss, often in zip(self.ranks, self.losses, self.often, strict=True) if rank < cut
+            loss * times
+            for rank, loss, times in zip(self.ranks, self.losses, self.frequencies, strict=True)
+            if rank < cut
         )
-        return sum(lost) / sum(self.often)
+        return sum(lost) / sum(self.frequencies)
 
     def help_at(self, cut: Rank) -> float:
-        return sum(often for rank, often in zip(self.ranks, self.often, strict=True) if rank >= cut) / sum(self.often)
+        return sum(times for rank, times in zip(self.ranks, self.frequencies, strict=True) if rank >= cut) / sum(
+            self.frequencies
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is lost by the old cut after the change, by the first that takes its place, and by the last."""
+    """The losses after the change by the old cut, by the first that replaces it, and by the last."""
 
     before: float
     first: float
@@ -52,7 +58,7 @@ class Run:
 
 
 def run(pair: ScoredPair, worse: float, window: int, number: int) -> Run | None:
-    """Returns None where the cut loses no more than it may after the change, so that there is nothing to see."""
+    """Runs a pair through a change. Returns None if the cut loses no more than promised after the change."""
     random = Random(f"{pair.name} {number}")  # noqa: S311 - a simulation
     ranks = [(score, random.random()) for score in pair.scores]
     drawn = random.sample(range(len(ranks)), LABELS)
@@ -75,12 +81,11 @@ def run(pair: ScoredPair, worse: float, window: int, number: int) -> Run | None:
 
 
 def _draw(random: Random, traffic: RankedAnswers, count: int) -> list[int]:
-    return random.choices(range(len(traffic.ranks)), traffic.often, k=count)
+    return random.choices(range(len(traffic.ranks)), traffic.frequencies, k=count)
 
 
 def lines(pairs: Sequence[ScoredPair], runs: int) -> Iterator[str]:
-    yield "| lost ones | newest | lost, old cut | alarms | after the first | at the end | at most 3 % | help | cuts |"
-    yield "|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
+    yield HEADER
     for worse in CHANGES:
         for window in WINDOWS:
             made = [run(pair, worse, window, number) for pair in pairs for number in range(runs)]

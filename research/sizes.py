@@ -1,4 +1,4 @@
-"""How large the package is, and how far a reader walks through it: `python -m research.sizes`."""
+"""Measures how large the package is, and how far a reader walks through it: `python -m research.sizes`."""
 
 import ast
 import asyncio
@@ -41,7 +41,7 @@ TWO_TURNS = {
 
 @dataclass(frozen=True)
 class Size:
-    """Lines and branches of one function; a branch is what may or may not be gone into, each comprehension included."""
+    """The lines and branches of one function. Each comprehension is a branch, too."""
 
     lines: int
     branches: int
@@ -54,7 +54,7 @@ class Size:
 
 @dataclass
 class Walk:
-    """The files and functions of the package that are gone through, and the deepest stack of its frames."""
+    """The files and functions of the package that a call runs through, and the deepest stack of its frames."""
 
     files: set[str] = field(default_factory=set)
     functions: set[tuple[str, str]] = field(default_factory=set)
@@ -95,7 +95,7 @@ async def follow(work: Awaitable[object]) -> Walk:
 
 
 async def walks() -> AsyncIterator[tuple[str, Walk]]:
-    """Yields a discussion over HTTP that nobody watches, a round of a tool, and the second request of two routes."""
+    """Yields the walks of a discussion over HTTP, a round of a tool, and the second request of two routes."""
     async with FakeProviders() as fakes:
         os.environ.update(fakes.environment)
         fakes.openai.always("GUIDANCE: answer it kindly.")
@@ -105,7 +105,7 @@ async def walks() -> AsyncIterator[tuple[str, Walk]]:
             yield "two turns over HTTP", await follow(_run(partial(discussion, TWO_TURNS, out=f"{folder}/run")))
             client = ToolCapableClient(ScriptedClient(call("add", a=1, b=2), "3"), [add])
             yield "a round of a tool", await follow(client.complete(ModelRequest((user("1 + 2?"),))))
-            # Not before: what a discussion loads on its way is a part of that.
+            # Imported only now, so that what a discussion loads counts for the discussion.
             config, running = map(import_module, ("ai_battle.server.config", "ai_battle.server.running"))
             (file := Path(folder, "server.yaml")).write_text(SERVED)
             environment = {**os.environ, "XDG_STATE_HOME": folder}
@@ -157,7 +157,7 @@ def sizes() -> None:
 
 
 def distributions(*names: str) -> set[str]:
-    """Returns the names of distributions and of all that they need on this machine, without extras."""
+    """Returns the names of distributions and of all that they require on this machine, without extras."""
     found: set[str] = set()
     waiting = list(names)
     while waiting:

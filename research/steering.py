@@ -1,4 +1,4 @@
-"""Which faults are named in dialogues that go wrong on purpose, and in healthy ones: `python -m research.steering`."""
+"""Counts the faults that are named in faulty and in healthy dialogues: `python -m research.steering`."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,13 +10,13 @@ from ai_battle.signals.conversation import ConversationSignals, TurnSignals
 
 DIALOGUES = Path(__file__).parents[1] / "tests/conversation/data/dialogues"
 WITHIN = 3
-"""Turns in which a fault should be named, from its first turn on."""
+"""The turns within which a fault should be named, counted from its first turn."""
 THRESHOLDS = SignalThresholds().model_dump()
 
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """One that goes well, or one that goes wrong from a turn on, in the way of `fault`; `half` is dev or held."""
+    """A healthy dialogue, or one with a `fault` from the turn `wrong_from` on. `half` is dev or held."""
 
     name: str
     language: str
@@ -28,20 +28,20 @@ class Dialogue:
 
     @property
     def signals(self) -> list[TurnSignals]:
-        """The measures of each turn, two speaking in turn."""
+        """Returns the signals of each turn, with two speakers in turn."""
         fold = ConversationSignals(len(self.turns))
         fold.open(self.goal)
         return [fold.add("AB"[n % 2], turn) for n, turn in enumerate(self.turns)]
 
     @property
     def named(self) -> set[str]:
-        """The faults named within the first turns that go wrong; of a healthy dialogue in any turn."""
+        """Returns the faults named within `WITHIN` turns of the fault, or in any turn of a healthy dialogue."""
         found = self.signals[self.wrong_from : self.wrong_from + WITHIN] if self.fault else self.signals
         return {name for each in found for name, threshold in THRESHOLDS.items() if getattr(each, name) > threshold}
 
 
 def dialogues(names: tuple[str, ...] = ("steering.txt", "long.txt")) -> list[Dialogue]:
-    """The healthy ones and those that go wrong."""
+    """Reads the healthy and the faulty dialogues."""
     found: list[Dialogue] = []
     for line in "".join((DIALOGUES / name).read_text(encoding="utf-8") for name in names).splitlines():
         match line[:1], line[1:].split():
@@ -60,12 +60,13 @@ def dialogues(names: tuple[str, ...] = ("steering.txt", "long.txt")) -> list[Dia
 
 def _table(found: list[Dialogue]) -> Iterator[str]:
     for half in ("dev", "held"):
-        those = [each for each in found if each.half == half]
-        healthy = [each for each in those if not each.fault]
-        yield f"{half}: {len(healthy)} healthy, named {dict(Counter(n for each in healthy for n in each.named))}"
+        in_half = [each for each in found if each.half == half]
+        healthy = [each for each in in_half if not each.fault]
+        false_alarms = Counter(name for each in healthy for name in each.named)
+        yield f"{half}: {len(healthy)} healthy dialogues, in which are named {dict(false_alarms)}"
         for fault in THRESHOLDS:
-            of_fault = [each for each in those if each.fault == fault]
-            yield f"  {fault:12} {sum(fault in each.named for each in of_fault):3} of {len(of_fault)}"
+            of_fault = [each for each in in_half if each.fault == fault]
+            yield f"  {fault:12} named in {sum(fault in each.named for each in of_fault):3} of {len(of_fault)}"
 
 
 if __name__ == "__main__":

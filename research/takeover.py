@@ -1,8 +1,8 @@
-"""What takeover brings at the detector's defaults: `python -m research.takeover DATA_DIR`.
+"""Measures what takeover gains at the detector's defaults: `python -m research.takeover DIR`.
 
-Where the recorded answer of a small model is stuck, the recorded answer of the large one takes its place. The
-detector has seen no answer of the small model (`left_out`). One answer is recorded of each model, so the small one has
-no further attempts of its own: with `max_retries` above 1 it would be helped less often.
+If a small model's recorded answer is stuck, the large model's recorded answer replaces it. The weights have seen no
+answer of the small model. Each model has one recorded answer, so the small one has no further attempts; with
+`max_retries` above 1 it would be helped less often.
 """
 
 import sys
@@ -16,9 +16,9 @@ from research.records import Pair, pairs_named
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Qualities of the small and the large model alone and of what is served, where `helped` is the share taken over.
+    """The qualities of the small and the large model alone and of the served answers, and the share taken over.
 
-    `random` is what is served when as many answers are taken over, but any.
+    `random` is the served quality if as many, but any, answers are taken over.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What handing over work that stalls brings, on recorded tasks: `python -m research.trajectory DIR`.
+"""Measures what handing over stalled work gains, on recorded tasks: `python -m research.trajectory DIR`.
 
 DIR holds `intercode-sql.*.jsonl.gz`: recorded trajectories of a small and a large model. Nothing is learned from them.
 """
@@ -17,7 +17,7 @@ from ai_battle.signals.progress import ToolStep, why_no_progress
 
 @dataclass(frozen=True)
 class Trajectory:
-    """What the small model did, and whether it and the large one got there."""
+    """The steps of the small model, and whether it and the large one solve the task."""
 
     steps: tuple[ToolStep, ...]
     small: float
@@ -25,15 +25,15 @@ class Trajectory:
 
     @property
     def stalled_after(self) -> int | None:
-        """Returns after how many steps it is handed over, None for never; what ends there is not."""
+        """Returns the steps after which the task is handed over, or None. A finished task is not handed over."""
         return next((n for n in range(1, len(self.steps)) if why_no_progress(self.steps[:n])), None)
 
 
 @dataclass(frozen=True, slots=True)
-class Relief:
-    """What handing over comes to: `small_turns` is the part of its turns that the small model still takes.
+class HandoverResult:
+    """The figures of handing over. `small_turns` is the part of its turns that the small model still takes.
 
-    `unsolved` is the share of those that are handed over which the small model would not have solved.
+    `unsolved` is the share of the handed-over tasks that the small model did not solve.
     """
 
     quality: float
@@ -56,7 +56,7 @@ class Relief:
         )
 
 
-def read(folder: Path) -> list[Trajectory]:
+def read_trajectories(folder: Path) -> list[Trajectory]:
     found = sorted(folder.glob("intercode-sql.*.jsonl.gz"))
     if not found:
         raise SystemExit(f"{folder} has no file intercode-sql.*.jsonl.gz")
@@ -70,7 +70,7 @@ def _trajectory(row: Mapping[str, Any]) -> Trajectory:
 
 
 def main(arguments: Sequence[str]) -> None:
-    for name, figure in asdict(Relief.of(read(Path(*arguments)))).items():
+    for name, figure in asdict(HandoverResult.of(read_trajectories(Path(*arguments)))).items():
         print(f"{name:<16} {figure:.3f}")
 
 

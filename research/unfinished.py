@@ -1,10 +1,10 @@
-"""What speaks for an answer that leaves work undone, and how much: `python -m research.unfinished [EVERYDAY.jsonl]`.
+"""Learns the weights of `ai_battle.judging.unfinished`: `python -m research.unfinished [EVERYDAY.jsonl]`.
 
-Learns the weights of `ai_battle.judging.unfinished` from the 200 agent tasks, right answers to 28 other jobs, and those
-of `tests/collaboration/data`; with a file of everyday prompts also from its right answers after tools. Each row counts
-half as it is and half with tools offered that have nothing to do with it. Prints how often each finding is there in
-wrong and right answers, its weight, and how many answers are doubted, at the weights that are shipped and at those that
-were learned. The tasks in `tasks/unseen` and `tasks/later` teach nothing, and are only counted.
+They are learned from the 200 agent tasks, right answers to 28 other jobs, and those of `tests/collaboration/data`; with
+a file of everyday prompts also from its right answers after tools. Each row counts half as it is and half with other
+tools offered. The command prints how often each finding occurs in wrong and right answers, its weight, and how many
+answers are doubted with the shipped and with the learned weights. The tasks in `tasks/unseen` and `tasks/later` teach
+nothing and are only counted.
 """
 
 import json
@@ -24,7 +24,7 @@ from research.agents import ALWAYS_THERE, FOLDER, LATER, UNSEEN, AgentTask, Step
 
 DATA = Path(__file__).parents[1] / "tests" / "collaboration" / "data"
 STRENGTH, CUT = 0.15, -0.5
-"""One over the variance of a weight, and the logit from which on an answer is doubted."""
+"""The inverse variance of a weight, and the logit above which an answer is doubted."""
 OTHER_TOOLS = tuple(
     ToolSpec(name, writes=name.split("_")[0] in ("write", "send", "create", "delete"))
     for name in ("write_file", "send_message", "create_event", "delete_file", "list_folder", "web_search")
@@ -33,7 +33,7 @@ OTHER_TOOLS = tuple(
 
 @dataclass(frozen=True)
 class Row:
-    """An answer, what was done before it, and whether it is wrong in a way that only the answer shows."""
+    """An answer with the work before it, and whether it is wrong in a way that only the answer shows."""
 
     source: str
     is_wrong: bool
@@ -47,7 +47,7 @@ class Row:
 
 
 def rows_of_tasks(folder: Path) -> Iterator[Row]:
-    """The right answers, those after advice behind all calls, and the wrong ones whose calls show nothing."""
+    """Yields the right answers, after all calls of both ways, and the wrong answers whose calls show nothing."""
     for task in read_tasks(folder):
         tools = _task_tools(task)
         yield Row(folder.name, False, task.answer, task.prompt, _results((*task.wrong, *task.right)), tools)
@@ -77,7 +77,7 @@ def _result(tool: str, arguments: Mapping[str, Any], said: str, is_error: bool =
 
 
 def rows_of_others(everyday: Sequence[str]) -> Iterator[Row]:
-    """Right answers to jobs and prompts that were written for other measurements."""
+    """Yields right answers to jobs and prompts that were written for other measurements."""
     for job in yaml.safe_load((DATA / "questions.yaml").read_text(encoding="utf-8")):
         results = tuple(_result(tool, arguments, str(said)) for tool, arguments, said, *_ in job["work"])
         names = dict.fromkeys(result.call.name for result in results)
@@ -109,7 +109,7 @@ def _row(source: str, prompt: str, answer: str, calls: Sequence[Any], tools: Seq
 
 
 def learned_weights(rows: Sequence[Row]) -> dict[str, float]:
-    """The weight of each finding, and of none under ""; also printed, with how often it is there."""
+    """Prints and returns the weight of each finding. The intercept has the name ""."""
     found = [(row.is_wrong, row.end(others).findings()) for row in rows for others in ((), OTHER_TOOLS)]
     columns = [[float(name in names) for _, names in found] for name in EVIDENCE]
     terms = [*(Term(column, STRENGTH) for column in columns), Term([1.0] * len(found), 1e-3)]
@@ -119,7 +119,7 @@ def learned_weights(rows: Sequence[Row]) -> dict[str, float]:
         print(
             f"{name:18} learned {weight:5.2f} shipped {EVIDENCE[name][0]:5.2f}   wrong {wrong:4.0f} right {right:4.0f}"
         )
-    print(f"{'none':18} learned {weights[-1] - CUT:5.2f} shipped {NO_EVIDENCE:5.2f}")
+    print(f"{'(intercept)':18} learned {weights[-1] - CUT:5.2f} shipped {NO_EVIDENCE:5.2f}")
     return dict(zip((*EVIDENCE, ""), weights, strict=True))
 
 
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str]) -> None:
         shipped = sum(bool(unfinished_work(end)) for end in of)
         learned = sum(sum(map(weights.__getitem__, ("", *end.findings()))) > CUT for end in of)
         kind = "wrong" if is_wrong else "right"
-        print(f"{source:14} {kind} {len(of):4} doubted {shipped:3}, at learned weights {learned:3}")
+        print(f"{source:14} {kind} {len(of):4} doubted {shipped:3} with shipped weights, {learned:3} with learned ones")
 
 
 if __name__ == "__main__":

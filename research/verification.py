@@ -1,6 +1,6 @@
-"""What running shows of recorded answers to programs: `python -m research.verification DIR OUTCOMES`.
+"""Counts the recorded answers that running verifies and refutes: `python -m research.verification DIR OUTCOMES`.
 
-DIR holds `answers.crux.jsonl.gz`; OUTCOMES is what the programs of its prompts came to, as `research.outcomes` says it.
+DIR holds `answers.crux.jsonl.gz`. OUTCOMES has the results of its prompts' programs, from `research.outcomes`.
 """
 
 import sys
@@ -16,7 +16,7 @@ from .councils import read_outcomes
 
 
 def counts(folder: Path, outcomes: Mapping[str, ProgramOutcome]) -> Counter[tuple[bool | None, bool]]:
-    """Counts what running verifies (True), refutes (False) or leaves open (None), by whether the answer is right."""
+    """Counts answers that running verifies (True), refutes (False) or leaves open (None), by whether they are right."""
     rows = read_rows(folder / "answers.crux.jsonl.gz")
     answers = ((row["id"], each) for row in rows for each in row["answers"].values() if each)
     return Counter(
@@ -28,14 +28,16 @@ def counts(folder: Path, outcomes: Mapping[str, ProgramOutcome]) -> Counter[tupl
 
 def lines(folder: Path, outcomes: Mapping[str, ProgramOutcome]) -> Iterator[str]:
     found = counts(folder, outcomes)
-    yield f"{found.total()} answers, of {(found[None, True] + found[None, False]) / found.total():.1%} it can't be told"
+    yield f"{found.total()} answers, {(found[None, True] + found[None, False]) / found.total():.1%} of them undecided"
     yield f"refuted: {found[False, False]} of {found[False, True] + found[False, False]} are wrong"
     yield f"verified: {found[True, True]} of {found[True, True] + found[True, False]} are right"
 
 
 def main(arguments: Sequence[str]) -> None:
     if len(arguments) != 2:
-        raise ConfigError("Two arguments are needed: the folder with the recorded answers, and the file of outcomes.")
+        raise ConfigError(
+            "Two arguments are needed: the folder with the recorded answers, and the file with the outcomes."
+        )
     folder, outcomes = map(Path, arguments)
     for line in lines(folder, read_outcomes(outcomes)):
         print(line)

@@ -1,11 +1,10 @@
-"""Ways to let a small model have the help of a large one on the shipped tool tasks: `python -m research.ways`.
+"""Compares strategies on the shipped tool tasks, with scripted models: `python -m research.ways`.
 
-All 36 tasks of `configs/benchmarks/data/tools.jsonl`, in six settings, with scripted models: it shows what each way
-asks and pays, and what it makes of a small model that goes wrong in known ways; it says nothing of how often real
-ones do. Of the 30 tasks that need a call the small model refuses every sixth, is unsure of every sixth (and asks
-there, where it has an advisor) and gives a wrong argument in every sixth; of the six that need none it calls a tool
-in one. The large one is wrong in every twelfth, and says how to do the others. The suite `tool-use` is the same for
-real models.
+All 36 tasks of `configs/benchmarks/data/tools.jsonl` run in six settings. The figures show what each strategy asks and
+pays, and what it makes of a small model with known faults; they do not show how often real models have such faults. Of
+the 30 tasks that need a call, the small model refuses every sixth, is unsure of every sixth (and asks if it has an
+advisor), and gives a wrong argument in every sixth. Of the six that need none it calls a tool in one. The large model
+is wrong in every twelfth, and explains the others. The suite `tool-use` is the same for real models.
 """
 
 import json
@@ -32,8 +31,8 @@ ASKS = {"call": {"tool": "advisor", "parameters": {"question": "How is that mean
 Line = Mapping[str, Any]
 
 
-def right(task: Mapping[str, Any]) -> Line:
-    """Returns what a model does that knows the task."""
+def right_answer(task: Mapping[str, Any]) -> Line:
+    """Returns the answer of a model that knows the task."""
     if not task["reference"]:
         return NO_CALL
     return {"call": [{"tool": name, "parameters": _values(named)} for name, named in _calls(task)]}
@@ -46,23 +45,23 @@ def wrong_argument(task: Mapping[str, Any]) -> Line:
     return {"call": [{"tool": name, "parameters": {**values, **changed}}]}
 
 
-def by_itself(place: int, task: Mapping[str, Any], unsure: Line) -> Line:
+def unaided_answer(place: int, task: Mapping[str, Any], unsure: Line) -> Line:
     if not task["reference"]:
         return {"call": [{"tool": task["tools"][0]["name"], "parameters": {}}]} if place % 6 == 3 else NO_CALL
-    return {1: REFUSES, 3: unsure, 5: wrong_argument(task)}.get(place % 6, right(task))
+    return {1: REFUSES, 3: unsure, 5: wrong_argument(task)}.get(place % 6, right_answer(task))
 
 
-def small(tasks: list[dict[str, Any]], unsure: Line) -> Line:
-    told = [{"match": f"{task['id']}: ", **right(task)} for task in tasks]
-    alone = [{"match": _spelling(task), **by_itself(place, task, unsure)} for place, task in enumerate(tasks)]
+def small_model(tasks: list[dict[str, Any]], unsure: Line) -> Line:
+    told = [{"match": f"{task['id']}: ", **right_answer(task)} for task in tasks]
+    alone = [{"match": _spelling(task), **unaided_answer(place, task, unsure)} for place, task in enumerate(tasks)]
     return {"type": "scripted/small", "loop": True, "script": [UNSURE], "when": [*told, *alone]}
 
 
-def large(tasks: list[dict[str, Any]]) -> Line:
+def large_model(tasks: list[dict[str, Any]]) -> Line:
     rules: list[Line] = []
     for place, task in enumerate(tasks):
         knows = place % 12 != 11
-        done = right(task) if knows else UNSURE
+        done = right_answer(task) if knows else UNSURE
         how = f"{task['id']}: do it so: {json.dumps(done)}" if knows else "I don't know."
         rules += [
             {"match": f"(?s){_spelling(task)}.*Advise it", "say": how},
@@ -73,10 +72,10 @@ def large(tasks: list[dict[str, Any]]) -> Line:
 
 
 def suite(tasks: list[dict[str, Any]]) -> dict[str, Any]:
-    help_, alone = large(tasks), small(tasks, UNSURE)
+    help_, alone = large_model(tasks), small_model(tasks, UNSURE)
     settings = [{"name": "small alone", "model": alone}]
     for way in WAYS:
-        model = small(tasks, ASKS) if way == "advisor" else alone
+        model = small_model(tasks, ASKS) if way == "advisor" else alone
         settings.append({"name": way, "model": model, "secondary": help_, "strategy": way})
     settings.append({"name": "large alone", "model": help_})
     datasets = [{"path": str(TASKS)}]
@@ -89,7 +88,7 @@ def _calls(task: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, list[Any
 
 
 def _values(named: Mapping[str, list[Any]]) -> dict[str, Any]:
-    """The first value of each argument that is right; an empty one stands for an argument that is left out."""
+    """Returns the first right value of each argument. An empty value means that the argument is left out."""
     return {key: values[0] for key, values in named.items() if values[0] != ""}
 
 
@@ -98,7 +97,7 @@ def _spelling(task: Mapping[str, Any]) -> str:
 
 
 def _is_plain(rule: Line) -> bool:
-    """Rules for an adviser come first, as the task itself is read along in what it is asked."""
+    """Sorts rules for an advisor first, as a question to it contains the task, too."""
     return not rule["match"].startswith("(?s)")
 
 
@@ -118,7 +117,7 @@ def main() -> None:
         loaded = load(str(path))
         store = begin(loaded, Path(folder, "results"))
         run(loaded, store)
-        print(f"{len(tasks)} tasks\nsetting      quality asked $/1,000  of it help")
+        print(f"{len(tasks)} tasks\nsetting      quality  asked  $/1,000 help $/1,000")
         for row in summary_of(store).settings:
             print(" ".join(_cells(row)))
         store.close()

@@ -15,7 +15,7 @@ from research.agreement import LOCAL, RESERVE
 from research.answer_tables import KINDS, Table, family, read_table
 from research.councils import COUNCIL, calibrated_council, council
 from research.outcomes import outcome_lines
-from research.peers import Attempt, Beside, alone, judge_unseen, read_attempts, second_look, worth
+from research.peers import Attempt, PeerAnswers, judge_unseen, read_attempts, vote_worth, with_peer, without_peer
 
 SAMPLE = Path(__file__).parent / "data" / "cascade"
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
@@ -44,9 +44,9 @@ def attempts(folder: Path) -> list[Attempt]:
 @pytest.mark.slow
 @pytest.mark.parametrize("peer", ["gemma-2-9b-it", "Qwen2-7B-Instruct"])
 def test_one_peer_finds_wrong_answers_and_saves_large_calls(peer: str, attempts: list[Attempt], table: Table) -> None:
-    beside = Beside.of(attempts, table, peer)
-    assert beside.disagreement().auroc >= 0.90
-    for found in (beside.with_detector(), beside.calibrate()):
+    both = PeerAnswers.of(attempts, table, peer)
+    assert both.disagreement().auroc >= 0.90
+    for found in (both.with_detector(), both.calibrate()):
         assert found.auroc >= 0.92
         assert found.cpt80 <= MOST_LARGE_CALLS
 
@@ -56,8 +56,8 @@ def test_a_peer_that_is_asked_where_it_matters_spares_most_of_its_calls(
     peer: str, attempts: list[Attempt], table: Table
 ) -> None:
     """It brings more than the detector alone, which asks for help in one answer of nine, with most calls spared."""
-    beside = Beside.of(attempts, table, peer)
-    without, found = alone(beside, 0.8), second_look(beside, 0.8)
+    both = PeerAnswers.of(attempts, table, peer)
+    without, found = without_peer(both, 0.8), with_peer(both, 0.8)
 
     assert found.peer_calls <= 0.35
     assert found.large_calls <= without.large_calls + 0.11
@@ -88,7 +88,7 @@ def test_what_running_shows_of_recorded_answers_is_counted(tmp_path: Path) -> No
     with gzip.open(tmp_path / "answers.crux.jsonl.gz", "wt") as file:
         file.write(json.dumps({"id": "one", "answers": answers}) + "\n")
     found = list(verification.lines(tmp_path, {"one": ProgramOutcome("[1, 2]", is_printed=False)}))
-    assert found == ["2 answers, of 0.0% it can't be told", "refuted: 1 of 1 are wrong", "verified: 1 of 1 are right"]
+    assert found == ["2 answers, 0.0% of them undecided", "refuted: 1 of 1 are wrong", "verified: 1 of 1 are right"]
 
 
 @pytest.mark.slow
@@ -96,7 +96,7 @@ def test_what_running_shows_of_recorded_answers_is_counted(tmp_path: Path) -> No
 def test_every_peer_will_do() -> None:
     table, attempts = read_table(CORPUS, "gsm8k"), judge_unseen(read_attempts(CORPUS), CORPUS)
     for peer in LOCAL:
-        found = Beside.of(attempts, table, peer).with_detector()
+        found = PeerAnswers.of(attempts, table, peer).with_detector()
         assert found.auroc >= 0.90
         assert found.cpt80 <= MOST_LARGE_CALLS + 0.01
 
@@ -104,7 +104,7 @@ def test_every_peer_will_do() -> None:
 @pytest.mark.slow
 @corpus_only
 def test_what_a_vote_is_worth_was_counted() -> None:
-    measured = {dataset: worth(read_table(CORPUS, dataset)).odds for dataset in KINDS}
+    measured = {dataset: vote_worth(read_table(CORPUS, dataset)).odds for dataset in KINDS}
     agrees, differs = zip(measured["gsm8k"], measured["math-l5"], strict=True)
     assert WORTH["number"][0] == pytest.approx((agrees[0] * agrees[1]) ** 0.5, rel=0.05)
     assert WORTH["number"][1] == pytest.approx((differs[0] * differs[1]) ** 0.5, rel=0.05)

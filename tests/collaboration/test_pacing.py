@@ -82,7 +82,7 @@ def test_what_a_rate_comes_to_is_counted(folder: Path, capsys: pytest.CaptureFix
     found = row(pair, pairs, 0.3)
     main([str(folder)])
 
-    assert found.stays in (0, 1)
+    assert found.fixed in (0, 1)
     assert found.long == pytest.approx(0.3, abs=0.06)
     assert capsys.readouterr().out.splitlines()[1].split()[0] == "mtbench.small.large"
 

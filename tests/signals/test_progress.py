@@ -108,8 +108,8 @@ def test_what_only_sounds_like_a_failure_is_none(result: str) -> None:
 
 def test_planted_stalls_are_found_within_two_steps_and_healthy_work_goes_on() -> None:
     for name, domains in stalls.read_domains():
-        bad = [*islice(stalls.stalling(domains, Random(3)), 200)]
-        good = [*islice(stalls.healthy(domains, Random(3)), 200)]
+        bad = [*islice(stalls.stalling_runs(domains, Random(3)), 200)]
+        good = [*islice(stalls.healthy_runs(domains, Random(3)), 200)]
         assert sum(run.is_in_time for run in bad) >= 0.9 * len(bad), name
         assert sum(run.is_too_early for run in good) <= 0.03 * len(good), name
 

@@ -127,7 +127,7 @@ AskPolicy = Callable[[AgentTask, "WorkerState"], bool]
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """How far a worker is: its results on the current way, and whether that way is right.
+    """The progress of a worker: its results on the current way, and whether that way is right.
 
     `has_asked` is True if its last step was a question. `questions` counts its questions in this task.
     """

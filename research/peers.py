@@ -23,7 +23,7 @@ LARGE_ONES = ("70b", "72b", "405b", "gpt-4", "sonnet", "gemini-1.5-pro", "mistra
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """How often another family's small model gives the same answer, by whether that answer is right."""
+    """The shares of right and of wrong answers that another family's small model gives as well."""
 
     if_right: float
     if_wrong: float

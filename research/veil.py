@@ -149,7 +149,7 @@ FRAMES = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Whether a planted secret was sent to the model, and whether the answer was restored whole."""
+    """The fate of a planted secret: sent to the model or not, and restored whole in the answer or not."""
 
     kind: str
     was_sent: bool

@@ -52,9 +52,9 @@ def unaided_answer(place: int, task: Mapping[str, Any], unsure: Line) -> Line:
 
 
 def small_model(tasks: list[dict[str, Any]], unsure: Line) -> Line:
-    told = [{"match": f"{task['id']}: ", **right_answer(task)} for task in tasks]
+    advised = [{"match": f"{task['id']}: ", **right_answer(task)} for task in tasks]
     alone = [{"match": _spelling(task), **unaided_answer(place, task, unsure)} for place, task in enumerate(tasks)]
-    return {"type": "scripted/small", "loop": True, "script": [UNSURE], "when": [*told, *alone]}
+    return {"type": "scripted/small", "loop": True, "script": [UNSURE], "when": [*advised, *alone]}
 
 
 def large_model(tasks: list[dict[str, Any]]) -> Line:

@@ -84,5 +84,5 @@ async def _info(url: str, section: str) -> dict[str, Any]:
     from redis.asyncio import Redis
 
     async with Redis.from_url(url) as client:
-        told: dict[str, Any] = await client.info(section)
-        return told
+        found: dict[str, Any] = await client.info(section)
+        return found

@@ -43,7 +43,7 @@ async def check_answers(wire: str) -> list[str]:
 
 async def print_counts() -> None:
     """Prints a row for each API: of how many calls each kind is, and how many of them end as they have to."""
-    print("| API | errors told | faults survived | untidy answers read |\n|---|--:|--:|--:|")
+    print("| API | Errors reported | Faults survived | Untidy answers read |\n|---|--:|--:|--:|")
     for wire in ALL:
         found = [await check(wire) for check in (check_errors, check_retries, check_answers)]
         print(f"| {wire} | {' | '.join(f'{each.count(str())} of {len(each)}' for each in found)} |")

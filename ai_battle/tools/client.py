@@ -280,7 +280,7 @@ class RequestedCalls:
         if not reading.spans or is_quoted(reading, response.text, specs, results_in(messages)):
             return cls(prose=response.text, proposals=() if reading.spans else reading.proposals)
         after = text_after_calls(reading, response.text)
-        return cls(reading.calls, reading.prose.strip(), problems_in(reading), after, reading.proposals)
+        return cls(reading.calls, reading.prose.strip(), problems_in(reading, specs), after, reading.proposals)
 
 
 def _by_tool_name(calls: Iterable[ToolCall], specs: tuple[ToolSpec, ...]) -> tuple[ToolCall, ...]:

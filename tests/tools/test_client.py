@@ -218,6 +218,13 @@ async def test_an_unknown_tool_is_told_with_those_that_there_are_and_twice_ends_
     assert (len(model.requests), model.requests[-1].tools) == (3, ())
 
 
+async def test_an_unknown_tool_of_a_call_in_text_is_told_with_those_that_there_are() -> None:
+    _, model = await answer('{"name": "fly", "arguments": {"to": "Rome"}}', "I can't.", tools=[Recording()])
+    told = model.requests[-1].messages[-1].text
+    assert told.startswith("There is no such tool: fly")
+    assert told.endswith("The tools are: look")
+
+
 async def test_a_refusal_does_not_repeat_a_megabyte_to_the_model() -> None:
     response, _ = await answer(call("fly" * 400_000), "I can't.", tools=[Recording()])
     assert len(errors(response)[0]) < 5_000

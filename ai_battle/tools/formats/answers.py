@@ -39,9 +39,12 @@ def _with_new_ids(request: ModelRequest, calls: Iterable[ToolCall]) -> Iterator[
         yield replace(call, id=f"call_{number}")
 
 
-def problems_in(reading: Reading) -> tuple[str, ...]:
-    """Returns what to tell the model about calls that can't be read."""
-    return tuple(str(issue) for issue in reading.issues if issue.kind != "quoted")
+def problems_in(reading: Reading, specs: Iterable[ToolSpec]) -> tuple[str, ...]:
+    """Returns what to tell the model about calls that can't be read, and which tools there are if it named another."""
+    issues = [issue for issue in reading.issues if issue.kind != "quoted"]
+    is_lost = any(issue.kind == "unknown_tool" for issue in issues)
+    names = ", ".join(spec.name for spec in specs) if is_lost else ""
+    return (*map(str, issues), *((f"The tools are: {names}",) if names else ()))
 
 
 def text_after_calls(reading: Reading, text: str) -> str:

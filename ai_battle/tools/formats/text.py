@@ -44,7 +44,7 @@ class TextTools(ClientWrapper):
             await emit(TextDelta(text.removeprefix(reading.prose)))
             return answers.with_calls(response, request, text, response.tool_calls)
         noted = {
-            answers.UNREAD: answers.problems_in(reading),
+            answers.UNREAD: answers.problems_in(reading, request.tools),
             answers.AFTER_CALLS: answers.text_after_calls(reading, response.text),
             answers.PROPOSED: reading.proposals,
         }
@@ -126,12 +126,13 @@ class ToolUseProtocol:
 
     async def process_response(self, response: str) -> str:
         """Returns the response with results in place of its calls. It is parsed once: a call in a result stays text."""
-        reading = read(response, self.tool_manager.registry.specs)
+        specs = self.tool_manager.registry.specs
+        reading = read(response, specs)
         if not reading.spans:
             return response
         results = [await self.tool_manager.run(call) for call in reading.calls]
         used = (f"I used the {result.call.name} tool. Tool Response:\n{as_data(result)}" for result in results)
-        unread = (f"{INVALID}{problem}" for problem in answers.problems_in(reading))
+        unread = (f"{INVALID}{problem}" for problem in answers.problems_in(reading, specs))
         return "\n\n".join(filter(None, (reading.prose.strip(), *used, *unread)))
 
 
@@ -211,13 +212,16 @@ def _read(response: ModelResponse, tools: tuple[ToolSpec, ...], results: tuple[T
     if not fields:
         reading = read(text, tools)
         return (
-            _JsonAnswer(text) if answers.is_quoted(reading, text, tools, results) else _answer(reading, reading.prose)
+            _JsonAnswer(text)
+            if answers.is_quoted(reading, text, tools, results)
+            else _answer(reading, tools, reading.prose)
         )
     calls, content = fields.get("toolCalls", []), fields.get("content") or ""
     if calls and answers.is_in_results(text, results):
         return _JsonAnswer(text)
     reading = read(json.dumps({"toolCalls": calls}), tools)
-    answer = _answer(reading, content if isinstance(content, str) else json.dumps(content, ensure_ascii=False))
+    words = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+    answer = _answer(reading, tools, words)
     return replace(answer, needs_more=fields.get("needsMoreWork") is True)
 
 
@@ -229,8 +233,8 @@ def _fields_of(text: str) -> dict[str, Any]:
     return {}
 
 
-def _answer(reading: Reading, content: str) -> _JsonAnswer:
-    return _JsonAnswer(content, reading.calls, unread=answers.problems_in(reading))
+def _answer(reading: Reading, tools: tuple[ToolSpec, ...], content: str) -> _JsonAnswer:
+    return _JsonAnswer(content, reading.calls, unread=answers.problems_in(reading, tools))
 
 
 class _ContentDrafts:

@@ -56,7 +56,7 @@ class Link(ABC):
         """Returns what the server last wrote outside the protocol."""
 
     def last_words(self) -> str:
-        return Redactor(self.secrets).text(self._last_output())[-LAST_WORDS:]
+        return " ".join(Redactor(self.secrets).text(self._last_output()).split())[-LAST_WORDS:]
 
 
 def link(settings: McpServer, base: Path) -> Link:

@@ -30,6 +30,7 @@ LONGEST_DESCRIPTION = 4_000
 LARGEST_SCHEMA = 32_000
 LARGEST_OFFER = 400_000
 """Characters of JSON for one tool, and for all tools of a server; they are part of every request."""
+MARGIN = 1.0
 CHANGED = "it describes itself otherwise than when it was first used here"
 
 
@@ -88,7 +89,7 @@ class McpTool(Tool):
         self.parameters = {"type": "object", **described.input_schema}
         self.writes = not (described.annotations and described.annotations.read_only_hint)
         self.is_volatile = not self.writes  # a server has a state of its own
-        self.timeout = server.timeout
+        self.timeout = server.longest_call
         self.described = described
         self.doubt = doubt
         self._server = server
@@ -102,8 +103,10 @@ class _RunningServer:
 
     def __init__(self, name: str, settings: McpServer, base: Path, registry: ToolRegistrar, emit: Emit) -> None:
         self.name = name
-        self.timeout = settings.timeout
+        self._timeout = settings.timeout
         self._start_timeout = settings.start_timeout
+        self.longest_call = settings.start_timeout + settings.timeout + MARGIN
+        """Seconds after which a call is given up from outside, as it may have to start the server again."""
         self._link = link(settings, base)
         self._pins = ToolPins(settings, base)
         self._registry = registry
@@ -131,7 +134,10 @@ class _RunningServer:
     async def call(self, tool: str, arguments: Parameters) -> Any:
         session = await self._alive()
         try:
-            answer = await session.call(tool, arguments)
+            async with asyncio.timeout(self._timeout):
+                answer = await session.call(tool, arguments)
+        except TimeoutError as error:
+            raise ToolError(f"{self.name}:{tool} did not answer within {self._timeout:g} s and was given up") from error
         except ToolError as error:
             raise ToolError(f"The MCP server {self.name!r}: {error}") from error
         if session.tools_changed:

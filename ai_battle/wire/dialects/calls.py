@@ -51,33 +51,40 @@ class NotArguments(Exception):
 class OfferedTools:
     """The tools that may be called. Without any, it is `open`: an explicit dialect may call any well-formed name."""
 
-    __slots__ = ("_folded", "_schemas", "_writing", "open")
+    __slots__ = ("_folded", "_schemas", "_served", "_writing", "open")
 
     def __init__(self, tools: Iterable[Offer] = ()) -> None:
         tools = tuple(tools)
         self._writing = frozenset(_name_and_schema(tool)[0] for tool in tools if _writes(tool))
         self._schemas = dict(map(_name_and_schema, tools))
         self._folded: dict[str, str] | None = None
+        self._served: dict[str, str] | None = None
         self.open = not self._schemas
 
     def resolve(self, name: str) -> str | None:
-        """Returns the tool that is meant: exact, then without prefix and suffix, then ignoring case and separators."""
-        if name in self._schemas:
-            return name
-        plain = _SUFFIX.sub("", name.strip().strip("\"'`*").replace("\\_", "_"))
-        shorter = _PREFIX.sub("", plain, count=1)
+        """Like `find`, but for certain calls: a server's tool needs no `server:`, and if `open`, any good name fits."""
+        plain = _PREFIX.sub("", _without_suffix(name), count=1)
         if self.open:
-            return shorter if _WELL_FORMED.match(shorter) else None
+            return plain if _WELL_FORMED.match(plain) else None
+        if self._served is None:
+            self._served = _unambiguous((name.partition(":")[2] or name, name) for name in self._schemas)
+        return self.find(name) or self._served.get(_fold(plain)) or None
+
+    def find(self, name: str) -> str | None:
+        """Returns the tool that is meant: exact, then without prefix and suffix, then ignoring case and separators.
+
+        If `open`, it finds none, for notations that are calls only with an offered tool.
+        """
+        if name in self._schemas or self.open:
+            return None if self.open else name
+        plain = _without_suffix(name)
+        shorter = _PREFIX.sub("", plain, count=1)
         for exact in (plain, shorter):
             if exact in self._schemas:
                 return exact
         if self._folded is None:
-            self._folded = _unambiguous(self._schemas)
+            self._folded = _unambiguous((name, name) for name in self._schemas)
         return self._folded.get(_fold(shorter)) or self._folded.get(_fold(plain)) or None
-
-    def find(self, name: str) -> str | None:
-        """Like `resolve`, but accepts no name if `open`, for notations that are calls only with an offered tool."""
-        return None if self.open else self.resolve(name)
 
     def writes(self, calls: Iterable[ToolCall]) -> bool:
         """Returns whether the tool of any of the calls declares that it may change something."""
@@ -115,16 +122,20 @@ def _writes(tool: Offer) -> bool:
     return isinstance(tool, Mapping) and bool(tool.get("writes"))
 
 
+def _without_suffix(name: str) -> str:
+    return _SUFFIX.sub("", name.strip().strip("\"'`*").replace("\\_", "_"))
+
+
 @lru_cache(maxsize=1_000)
 def _fold(name: str) -> str:
     return _FOLDED.sub("_", name).strip("_").lower()
 
 
-def _unambiguous(names: Iterable[str]) -> dict[str, str]:
-    """Returns the names by their folded form, with "" for a form that two tools share."""
+def _unambiguous(spellings: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Returns the tools by their folded spellings, with "" for a form that two tools share."""
     folded: dict[str, str] = {}
-    for name in names:
-        key = _fold(name)
+    for spelling, name in spellings:
+        key = _fold(spelling)
         folded[key] = "" if key in folded else name
     return folded
 
@@ -174,8 +185,9 @@ def _single_call(value: dict[str, Any], tools: OfferedTools, *, explicit: bool) 
 
 
 def _tool_named(name: str, tools: OfferedTools, *, explicit: bool, has_arguments: bool) -> str | None:
-    tool = tools.resolve(name) if explicit else tools.find(name)
-    if tool is None and (explicit or (has_arguments and not tools.open)):
+    is_certain = explicit or (has_arguments and not tools.open)
+    tool = tools.resolve(name) if is_certain else tools.find(name)
+    if tool is None and is_certain:
         raise UnknownTool(name)
     return tool
 

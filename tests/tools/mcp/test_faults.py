@@ -65,6 +65,15 @@ async def test_a_server_that_dies_in_a_call_is_started_again_at_the_next_one(run
     assert tools.warnings == ["The MCP server 'odd' had ended; it was started again."]
 
 
+async def test_the_time_that_a_server_takes_to_start_again_is_not_the_call_s(running: Running) -> None:
+    server = program("odd", "dies", timeout=2)
+    slowly = 'test -e started && sleep 3; touch started; exec "$0" "$@"'
+    async with running(odd={**server, "command": "sh", "args": ("-c", slowly, sys.executable, *server["args"])}) as odd:
+        results = [await odd.call("odd:die") for _ in range(2)]
+
+    assert ["out of memory" in result.text for result in results] == [True, True]
+
+
 async def test_a_server_that_is_killed_between_calls_is_started_again_once(running: Running) -> None:
     async with running(odd=program("odd", "flood")) as tools:
         (pid,) = children()

@@ -38,6 +38,11 @@ OFFERED = {
         _tool("convert", "amount", "unit", amount={"type": "number"}, unit=_TEXT),
         _tool("list_users"),
     ],
+    "d": [
+        _tool("git:log", "repo", repo=_TEXT),
+        _tool("git:search", "text", text=_TEXT),
+        _tool("web:search", "text", text=_TEXT),
+    ],
 }
 ROWS = [
     json.loads(line) for line in (Path(__file__).parent / "notations.jsonl").read_text(encoding="utf-8").splitlines()

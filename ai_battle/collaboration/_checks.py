@@ -161,7 +161,7 @@ class Tested:
             with translate_errors(f"The check by {self.name} failed", ToolError):
                 found = await self.check(Context.of(request).prompt, response.text, turn.emit)
         except FAILURES as error:
-            await turn.report_failure(str(error), self.name)
+            await turn.report_failure(error, self.name)
             return None
         return CheckResult(*found) if found else None
 
@@ -278,7 +278,7 @@ class OwnOpinion(_Comparison):
         try:
             draft = await turn.request_draft(self.client, another_sample(request, self.number))
         except ProviderError as error:
-            await turn.report_failure(str(error), self.name)
+            await turn.report_failure(error, self.name)
             return None
         await turn.drop(draft, ANOTHER)
         return draft

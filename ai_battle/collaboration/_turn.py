@@ -7,7 +7,18 @@ from time import monotonic
 from typing import Any, Literal, Protocol
 
 from ..core.client import ModelClient, request_answer
-from ..core.errors import BudgetExceeded, ConfigError, CutShort, ProviderError, ToolError, translate_errors
+from ..core.errors import (
+    AIBattleError,
+    BadReply,
+    BudgetExceeded,
+    ConfigError,
+    CutShort,
+    ProviderError,
+    TimedOut,
+    ToolError,
+    failure_kind,
+    translate_errors,
+)
 from ..core.events import (
     AttemptFailed,
     DraftDelta,
@@ -252,7 +263,7 @@ class Turn:
         The answer is a draft until it is accepted. Nothing but cancellation is raised.
         """
         if problem := self.helping.limits.limit_reached(self._use):
-            await self.report_failure(problem)
+            await self.report_failure(problem, kind="limit")
             return None
         self._use.calls += 1  # before the first await, so that concurrent requests can't exceed the limit
         event = HelpAsked(self.strategy, reason, self.helping.sees, role=role)
@@ -267,33 +278,38 @@ class Turn:
         try:
             request = redacted_request(request, self.helping.redact)
         except ConfigError as error:  # nothing was sent, so there is no consultation to report
-            await self.report_failure(str(error), what_for)
+            await self.report_failure(error, what_for)
             return None
         with span("invoke_agent", role, agent=role, strategy=what_for):
-            draft, problem = await self._answer_in_time(model, request, role)
+            draft, failed = await self._answer_in_time(model, request, role)
         await self.emit(consultation_event(what_for, role, request, draft, monotonic() - started))
-        if not problem:
+        if not failed:
             return draft
         if draft:
-            await self.drop(draft, problem)
-        await self.report_failure(problem, what_for)
+            await self.drop(draft, str(failed))
+        await self.report_failure(failed, what_for)
         return None
 
-    async def _answer_in_time(self, model: ModelClient, request: ModelRequest, role: Role) -> tuple[Draft | None, str]:
-        """Returns a model's answer, if there is one, and why it is unusable; the reason is empty if it can be used."""
+    async def _answer_in_time(
+        self, model: ModelClient, request: ModelRequest, role: Role
+    ) -> tuple[Draft | None, AIBattleError | None]:
+        """Returns a model's answer, if there is one, and why it is unusable, if it is."""
         try:
             async with asyncio.timeout(self.helping.timeout):
                 with translate_errors("The helper failed", ProviderError):
                     draft = await self.request_draft(model, request, role)
-            return draft, why_unusable(draft.response, role)
         except TimeoutError:
-            return None, f"no answer within {self.helping.timeout:.4g} s"
+            return None, TimedOut(f"no answer within {self.helping.timeout:.4g} s")
         except FAILURES as error:
-            return None, str(error)
+            return None, error
+        why = why_unusable(draft.response, role)
+        return draft, BadReply(why) if why else None
 
-    async def report_failure(self, reason: str, what_for: str = "") -> None:
+    async def report_failure(self, reason: str | AIBattleError, what_for: str = "", kind: str | None = None) -> None:
         """Tells listeners that help failed. `failure` keeps the reason for callers."""
-        await self.emit(HelpFailed(what_for or self.strategy, reason))
+        if isinstance(reason, AIBattleError):
+            kind, reason = failure_kind(reason), str(reason)
+        await self.emit(HelpFailed(what_for or self.strategy, reason, kind=kind))
         self.failure = reason
 
     async def drop(self, draft: Draft, reason: str, attempt: int = 0) -> None:
@@ -365,10 +381,11 @@ def why_unusable(response: ModelResponse, role: Role = "helper") -> str:
     The words of boost models and judges are not searched for refusals, since their own parsers read them.
     """
     in_words = role in ("helper", "peer") and not response.tool_calls and refuses(response.text)
+    who = response.model or "it"
     if in_words or response.stop in ("refusal", "content_filter"):
-        return f"it declined to answer: {response.text[:200]}".rstrip(": ")
+        return f"{who} declined to answer: {response.text[:200]}".rstrip(": ")
     if not response.text.strip() and not response.tool_calls:
-        return f"it gave an empty answer (stop: {response.stop})"
+        return f"{who} gave an empty answer (stop: {response.stop})"
     return ""
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from time import monotonic
 
 from ..core.client import ClientWrapper, ModelClient
-from ..core.errors import ConfigError, CutShort, ProviderError
+from ..core.errors import ConfigError, CutShort, ProviderError, failure_kind
 from ..core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Stop
 from ..core.helping import BoostStep
@@ -151,7 +151,7 @@ class BoostTurn:
 
     async def _request_reply(self) -> Draft | None:
         if self._seconds <= 0:
-            await self._turn.report_failure("no time is left for another attempt")
+            await self._turn.report_failure("no time is left for another attempt", kind="timeout")
             return None
         loop, self._stream = self._loop, AnswerStream(self._emit, "boost")
         # If a tool must be called, a SUMMARY can't be the answer, so it must not be streamed as one.
@@ -178,7 +178,7 @@ class BoostTurn:
             if not self._answers:
                 raise
             await listener.stream.take_back(str(error))
-            await self._turn.report_failure(f"the auxiliary model failed: {error}")
+            await self._turn.report_failure(f"the auxiliary model failed: {error}", kind=failure_kind(error))
             return None
         return listener.usage.draft(response)
 

@@ -176,13 +176,15 @@ class DeliberationSession:
         order = reading_order(self._seed, str(judge.number), numbers)
         request = self._request("ranking", order, letters=", ".join(LABELS[: len(order)]))
         request = replace(request, output_schema=SCHEMA, options={})
+        who = f"the member of {self._labels[judge.number]}"  # as listeners know it, who see the letters in the table
         with judge.at_work():
             draft = await self.turn.ask(MutedClient(judge.client), request, "the answers are ranked", "judge")
         places = read_ranking(draft.text, len(order)) if draft else ()
         if draft and not places:
-            await self._refuse(draft, f"its ranking can't be read: {draft.text[:80]!r}")
-        if not places:
-            self._left_out.append(f"member {judge.number} brought no ranking: {self.turn.failure}")
+            await self._refuse(draft, f"the ranking of {who} can't be read: {draft.text[:80]!r}")
+            self._left_out.append(self.turn.failure)
+        if not draft:
+            self._left_out.append(f"{who} brought no ranking: {self.turn.failure}")
         return tuple(order[place] for place in places)
 
     def _request(self, prompt: str, order: Ranking, **values: str) -> ModelRequest:

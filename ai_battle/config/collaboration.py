@@ -56,7 +56,9 @@ class PairLimits(Section):
     calls: Count | None = Field(default=None, description="Calls of the helper.")
     tokens: Count | None = Field(default=None, description="Tokens of the helper.")
     cost_usd: Amount | None = Field(default=None, description="Dollars for the helper.")
-    per: Literal["turn", "run"] = Field(default="run", description="The period of the limits.")
+    per: Literal["turn", "run"] = Field(
+        default="run", description="The period of the limits. To a server each request is one."
+    )
     unpriced: Unpriced = "refuse"
 
 

@@ -130,6 +130,20 @@ class ContextTooLong(ProviderError):
     """The request does not fit the model's context window."""
 
 
+def failure_kind(error: AIBattleError) -> str | None:
+    """Returns the kind of a failed call for logs and metrics, or None if no call failed."""
+    match error:
+        case BudgetExceeded():
+            return "budget"
+        case TimedOut():
+            return "timeout"
+        case ProviderError(status=int(status)):
+            return f"http_{status}"
+        case Unreachable():
+            return "connection"
+    return None
+
+
 # Ours, or meant for whoever runs the program. Panics of Rust extensions are BaseExceptions too, but neither of these.
 PASSED_ON = (AIBattleError, KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError)
 

@@ -79,11 +79,15 @@ class ModelConsulted:
 
 @dataclass(frozen=True, slots=True)
 class HelpFailed:
-    """The other model returned nothing usable, for `reason`; the turn goes on without it."""
+    """The other model returned nothing usable, for `reason`; the turn goes on without it.
+
+    `kind` is that of an error, for logs: http_500, timeout, connection, budget, or limit for one of the pair's limits.
+    """
 
     strategy: str
     reason: str
     speaker: str = ""
+    kind: str | None = field(default=None, metadata={"sparse": True})
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ class RouteBuilder:
         try:
             return _direct(pattern, self._in_role("advisor")._model(f"advisors.{pattern}", settings))
         except ConfigError as error:
-            words = f"{error} It is no route either{near(settings.type, [*routes.named])}"
+            words = f"{error} It is not a route either{near(settings.type, [*routes.named])}"
             raise RouteErrors([Problem(("server", "advisors", pattern, "model"), words)]) from error
 
     def _tier_route(self, tier: str, settings: HelperSettings) -> Route:

@@ -23,7 +23,7 @@ LEFT = 499
 UNVERIFIED = "unverified"
 """An answer that was to be verified by running it, and could not be."""
 NOTHING = "nothing_usable"
-"""The outcome of a helper that failed without an error of an upstream."""
+"""The outcome of a helper that failed without an error."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,6 @@ class RequestStats:
     is_delivered: bool = False
     _helps: bool = False
     _has_helped: bool = False
-    _errors_before: int = 0
 
     async def __call__(self, event: Event) -> None:
         match event:
@@ -71,11 +70,9 @@ class RequestStats:
         match event:
             case HelpAsked():
                 self._has_helped, self._helps = self.has_help, event.is_help
-                self._errors_before = len(self.upstream_errors)
             case HelpFailed():
                 self._helps = False
-                kind = UNVERIFIED if event.strategy == VERIFICATION else NOTHING
-                self.help_failed.append((self.upstream_errors[self._errors_before :] or [kind])[-1])
+                self.help_failed.append(event.kind or (UNVERIFIED if event.strategy == VERIFICATION else NOTHING))
             case BoostStep(outcome=outcome):
                 self.outcomes.append(outcome)
                 self._helps = self._helps and outcome != "other"

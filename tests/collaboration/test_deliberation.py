@@ -193,7 +193,10 @@ async def test_a_ranking_that_is_none_is_left_out_and_told(council: Models, repl
 
     ranked = of(log, AnswersRanked)[0]
     assert len(ranked.rankings) == 2
-    assert [words.partition(": ")[0] for words in ranked.left_out] == ["member 3 brought no ranking"]
+    letter = next(row["label"] for row in ranked.rows if row["member"] == 3)
+    assert [words.partition(": ")[0] for words in ranked.left_out] == [
+        f"the ranking of the member of {letter} can't be read"
+    ]
     assert [event.role for event in of(log, DraftDropped) if "can't be read" in event.reason] == ["judge"]
 
 

@@ -353,7 +353,7 @@ async def test_a_helper_that_declines_in_words_is_of_no_use_either(strategy: str
     response, _, heard = await complete_with_help(strategy, ScriptedClient(said))
 
     assert response.text == POOR
-    assert [event.reason for event in heard.of(HelpFailed)] == [f"it declined to answer: {said}"]
+    assert [event.reason for event in heard.of(HelpFailed)] == [f"scripted declined to answer: {said}"]
 
 
 async def test_advice_that_quotes_a_refusal_declines_nothing(strategy: str) -> None:

@@ -301,7 +301,7 @@ async def test_s6_3_a_boost_model_that_takes_too_long_is_left(stage: Stage) -> N
 
     assert calls_of(heard) == CALLED
     assert stage.boost.questions[0].disconnected
-    assert log_entry(stage) == ("warning", "fallback", "nothing_usable")
+    assert log_entry(stage) == ("warning", "fallback", "timeout")
 
 
 async def test_s7_1_a_reply_without_a_format_is_asked_for_again_and_goes_along(stage: Stage) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+import yaml
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
@@ -98,6 +99,35 @@ async def test_metrics_and_names_of_upstreams_are_for_those_with_a_key(fakes: Fa
     assert closed == 401
     assert json.loads(shy) == {"status": "ready"}
     assert json.loads(open_)["upstreams"] == {"openai/gpt-4o": {"up": True}, "ollama/phi4": {"up": True}}
+
+
+@pytest.mark.parametrize(
+    ("helper", "pair", "key", "kind"),
+    [
+        (fault(503), "{}", "rich", "http_503"),
+        (fault("reset_before_headers"), "{}", "rich", "connection"),
+        (fault("stall_before_headers"), "{helper_timeout: 0.2}", "rich", "timeout"),
+        (reply(""), "{}", "rich", "nothing_usable"),
+        ("Seven.", "{limits: {calls: 0}}", "rich", "limit"),
+        ("Seven.", "{}", "poor", "budget"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_the_log_says_why_a_helper_was_of_no_use(
+    fakes: FakeProviders, tmp_path: Path, helper: Any, pair: str, key: str, kind: str
+) -> None:
+    """The model that it helps answers in each case; the client sees only that it had no help."""
+    path, log = tmp_path / "server.yaml", list[bytes]()
+    route = {"primary": "ollama/phi4", "secondary": "openai/gpt-4o", "strategy": "takeover", **yaml.safe_load(pair)}
+    keys = [{"key": "rich", "name": "rich"}, {"key": "poor", "name": "poor", "budget_usd": 1e-6}]
+    path.write_text(yaml.safe_dump({"server": {"keys": keys, "routes": {"pair": route}}}))
+    fakes.ollama.always("I do not know. I do not know. I do not know. I do not know.")
+    fakes.openai.always(helper)
+    async with serving_to(fakes, log.append, str(path)) as (_, address):
+        status, _ = await ask_server(address, "/v1/messages", {"model": "pair", **HELLO}, {"x-api-key": key})
+
+    line = json.loads(log[-1])
+    assert (status, line["level"], line["helped"], line["help_failed"]) == (200, "warning", False, kind)
 
 
 async def test_boost_loops_are_counted_by_their_outcome_and_told_in_headers(fakes: FakeProviders) -> None:

@@ -68,8 +68,8 @@ class ToolRegistry:
         described = spec(tool)
         there = self._tools.setdefault(described.name, tool)
         if there is not tool:
-            kinds = f"{type(there).__qualname__} and {type(tool).__qualname__}"
-            raise ConfigError(f"Two tools are named {described.name!r}: {kinds}; rename one of them.")
+            places = f"{_origin(there)} and {_origin(tool)}"
+            raise ConfigError(f"Two tools are named {described.name!r}: {places}; rename one of them.")
         self._specs[described.name] = described
 
     def unregister_tool(self, name: str) -> None:
@@ -105,6 +105,12 @@ class ToolRegistry:
 
     def __contains__(self, name: object) -> bool:
         return name in self._tools
+
+
+def _origin(tool: Tool) -> str:
+    """Returns the module and the name of the tool's function or class."""
+    made_of = getattr(tool, "__wrapped__", type(tool))
+    return f"{made_of.__module__}.{made_of.__qualname__}"
 
 
 T = TypeVar("T", bound=Tool)

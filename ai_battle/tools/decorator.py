@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, NotRequired, overload
 
 from docstring_parser import parse
@@ -12,6 +12,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import TypedDict, get_type_hints
 
 from ..core.errors import ConfigError, ToolError
+from ..wire.dialects.arguments import arguments_error
 from ._tasks import in_thread
 from .base import Parameters, Tool
 
@@ -69,6 +70,17 @@ class FunctionTool(Tool):
     def parameters(self) -> Parameters:
         return self._schema
 
+    def __get__(self, instance: object, owner: type | None = None) -> "FunctionTool":
+        """Returns the tool of a method with its object, as `self` is no argument for models."""
+        if instance is None or next(iter(inspect.signature(self.function).parameters), "") != "self":
+            return self
+        method = self.function.__get__(instance)
+        bound = FunctionTool(
+            method, name=self.name, description=self.description, writes=self.writes, timeout=self.timeout
+        )
+        bound.is_volatile = self.is_volatile
+        return bound
+
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self.function(*args, **options)
 
@@ -76,7 +88,7 @@ class FunctionTool(Tool):
         try:
             given = self._arguments.validate_python(parameters)
         except ValidationError as error:
-            raise ToolError(f"The arguments of {self.name} do not fit: {_error_words(error)}") from error
+            raise ToolError(arguments_error(self.name, self._schema, tuple(_problems(error)))) from error
         if inspect.iscoroutinefunction(self.function):
             returned = await self.function(**given)
         else:
@@ -133,5 +145,6 @@ def _schema(name: str, arguments: TypeAdapter[dict[str, Any]], function: Functio
     return {**schema, "additionalProperties": False}
 
 
-def _error_words(error: ValidationError) -> str:
-    return "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors(include_url=False))
+def _problems(error: ValidationError) -> Iterator[str]:
+    for one in error.errors(include_url=False):
+        yield f"{'.'.join(map(str, one['loc']))}: {one['msg']}"

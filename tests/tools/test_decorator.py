@@ -165,7 +165,9 @@ async def test_what_the_schema_can_not_say_is_told_by_the_types(call_tool: Call)
         """Tells."""
         return str(day)
 
-    assert "day: Input should be a valid date" in (await call_tool(birthday, day="yesterday"))["error"]
+    error = (await call_tool(birthday, day="yesterday"))["error"]
+    assert "day: Input should be a valid date" in error
+    assert error.endswith("It takes birthday(day: string)")
 
 
 async def test_defaults_that_are_not_json_stay_the_functions_own(call_tool: Call) -> None:
@@ -212,10 +214,20 @@ async def test_a_method_is_a_tool_too(call_tool: Call) -> None:
             self.sum += amount
             return self.sum
 
-    till = Till()
+        @tool(writes=True, is_volatile=True)
+        def refund(self, amount: int) -> int:
+            """Pays back."""
+            self.sum -= amount
+            return self.sum
+
+    till, other = Till(), Till()
     made = tool(till.pay)
     await call_tool(made, amount=2)
     assert await call_tool(made, amount=3) == {"result": 5}
+    assert await call_tool(till.refund, amount=1) == {"result": 4}
+    assert await call_tool(other.refund, amount=1) == {"result": -1}
+    assert list(properties(till.refund)) == ["amount"]
+    assert (till.refund.description, till.refund.writes, till.refund.is_volatile) == ("Pays back.", True, True)
 
 
 async def test_parameters_may_have_any_name(call_tool: Call) -> None:

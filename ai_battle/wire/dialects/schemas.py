@@ -192,7 +192,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 def with_defaults(arguments: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Adds the schema's defaults for missing arguments, also inside objects."""
+    """Adds the schema's defaults for missing arguments, also inside objects and lists."""
     return _fill(arguments, schema, schema)
 
 
@@ -202,9 +202,18 @@ def _fill(given: Mapping[str, Any], schema: Schema, root: Schema) -> dict[str, A
         wanted = resolve_references(written, root)
         if name not in filled and "default" in wanted:
             filled[name] = deepcopy(wanted["default"])
-        elif isinstance(filled.get(name), Mapping):
-            filled[name] = _fill(filled[name], wanted, root)
+        elif name in filled:
+            filled[name] = _fill_inside(filled[name], wanted, root)
     return filled
+
+
+def _fill_inside(value: Any, schema: Schema, root: Schema) -> Any:
+    if isinstance(value, Mapping):
+        return _fill(value, schema, root)
+    if not isinstance(value, list) or not isinstance(schema.get("items"), Mapping):
+        return value
+    items = resolve_references(schema["items"], root)
+    return [_fill_inside(item, items, root) for item in value]
 
 
 def call_key(call: ToolCall, schema: Schema = NO_SCHEMA) -> str:

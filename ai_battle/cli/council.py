@@ -45,9 +45,7 @@ def command(question: str, members: Sequence[str], chair: str, **how: Any) -> No
     show_answer(answer, quiet=how["quiet"])
     for event in answer.events if not how["quiet"] else ():
         if isinstance(event, AnswersRanked):
-            show_rows(
-                HEADS, [*_rows(event, members), _chair_row(answer, chair or members[0])], err=True, padding=(0, 1)
-            )
+            show_rows(HEADS, [*_rows(event, members), *_chair_rows(answer)], err=True, padding=(0, 1))
             click.echo("\n".join(map(printable, event.left_out)), nl=bool(event.left_out), err=True)
 
 
@@ -58,14 +56,16 @@ def _rows(ranked: AnswersRanked, members: Sequence[str]) -> Iterator[tuple[str, 
         rank = "" if row["points"] is None else str(row["rank"])
         firsts = f"{row['firsts']} of {row['judges']}"
         spent = (dollars(row["cost_usd"]), f"{row['seconds']:.1f}")
-        yield (rank, row["label"], printable(members[row["member"] - 1]), points, firsts, *spent)
+        yield (rank, row["label"], f"{row['member']}: {printable(members[row['member'] - 1])}", points, firsts, *spent)
 
 
-def _chair_row(answer: AnsweredQuestion, chair: str) -> tuple[str, ...]:
+def _chair_rows(answer: AnsweredQuestion) -> Iterator[tuple[str, ...]]:
+    """Yields the model that merged the answers: the chair, or the first member that answered."""
     replies = [reply for reply in answer.replies if reply.role == "chair"]
-    usage = sum((reply.usage for reply in replies), NOTHING_USED)
-    seconds = sum(reply.seconds for reply in replies)
-    return ("", "", f"{printable(chair)} (chair)", "", "", dollars(usage.cost_usd), f"{seconds:.1f}")
+    if replies:
+        usage = sum((reply.usage for reply in replies), NOTHING_USED)
+        spent = (dollars(usage.cost_usd), f"{sum(reply.seconds for reply in replies):.1f}")
+        yield ("", "", f"{printable(replies[-1].model)} (chair)", "", "", *spent)
 
 
 def _ranking(events: Sequence[Event]) -> dict[str, Any]:

@@ -141,7 +141,7 @@ class DeliberationSession:
                 request = request_in_place(HelpCase(self.request), self.turn.helping.sees)
                 draft = await self.turn.ask(MutedClient(member.client), request, "it deliberates", "peer")
         if not draft:
-            self._left_out.append(f"member {member.number} brought no answer: {self.turn.failure}")
+            self._left_out.append(f"member {member.number} gave no answer: {self.turn.failure}")
         return draft
 
     async def _own_answer(self, client: ModelClient) -> Draft | None:
@@ -184,7 +184,7 @@ class DeliberationSession:
             await self._refuse(draft, f"the ranking of {who} can't be read: {draft.text[:80]!r}")
             self._left_out.append(self.turn.failure)
         if not draft:
-            self._left_out.append(f"{who} brought no ranking: {self.turn.failure}")
+            self._left_out.append(f"{who} gave no ranking: {self.turn.failure}")
         return tuple(order[place] for place in places)
 
     def _request(self, prompt: str, order: Ranking, **values: str) -> ModelRequest:

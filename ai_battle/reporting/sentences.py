@@ -66,6 +66,11 @@ ROLES: Mapping[Role, str] = {
 }
 _KINDS = {"wrap_up": "wrap-up", "observation": "observation"}
 _ACTIONS = {"hint": "a hint", "stronger": "a stronger hint", "template": "another template"}
+_ASKED = {
+    "peer": "A peer is asked the same",
+    "judge": "A member is asked to rank the answers",
+    "chair": "The chair is asked to merge the answers",
+}
 _BOOST_OUTCOMES = {
     "summary": "answers itself",
     "guidance": "gives guidance",
@@ -106,7 +111,8 @@ def phase_words(event: PhaseStarted) -> str:
 
 
 def _speaker_selected(event: SpeakerSelected) -> str:
-    return f"The selector named none who could speak next, so {event.speaker} does." if event.how == "fallback" else ""
+    words = f"The selector named nobody who could speak next, so {event.speaker} speaks."
+    return words if event.how == "fallback" else ""
 
 
 def _hint_given(event: HintGiven) -> str:
@@ -116,8 +122,8 @@ def _hint_given(event: HintGiven) -> str:
 
 def _turns_summarised(event: Summarised) -> str:
     if event.text:
-        return f"From here on a summary stands for the turns up to {event.through}: {event.text}"
-    return f"The turns up to {event.through} were left out from here on; they no longer fit."
+        return f"From here on a summary replaces the turns up to {event.through}: {event.text}"
+    return f"From here on the turns up to {event.through} are left out, because they no longer fit."
 
 
 def _file_described(event: FileDescribed) -> str:
@@ -136,7 +142,7 @@ def _tool_proposed(event: ToolProposed) -> str:
 
 
 def _fabrication(event: FabricationSuspected) -> str:
-    return f"The next answer seems to tell of a result that no tool returned: {event.claim}"
+    return f"The next answer seems to report a result that no tool returned: {event.claim}"
 
 
 def _run_finished(event: RunFinished) -> str:
@@ -155,19 +161,15 @@ def _answer_checked(event: AnswerChecked) -> str:
 
 def _help_asked(event: HelpAsked) -> str:
     sees = f", shown the {event.sees}" if event.sees else ""
-    if event.role == "peer":
-        return f"A peer answers beside {event.speaker}{sees}"
-    if event.role == "judge":
-        return f"A model ranks the answers for {event.speaker}{sees}"
-    if event.role == "chair":
-        return f"One answer for {event.speaker} is made of all{sees}"
+    if event.role in _ASKED:
+        return f"{_ASKED[event.role]} for {event.speaker}{sees}"
     return f"{event.speaker} gets help by {event.strategy}{sees}{f': {event.reason}' if event.reason else ''}"
 
 
 def _model_consulted(event: ModelConsulted) -> str:
     role = ROLES[event.role]
     if not event.model and event.usage == NOTHING_USED:
-        return f"The {role} of {event.speaker} brings nothing ({duration(event.seconds)})"
+        return f"The {role} of {event.speaker} gives no answer ({duration(event.seconds)})"
     took = ", ".join((duration(event.seconds), usage_words(event.usage)))
     return f"{event.model or 'A model'} answers as the {role} of {event.speaker} ({took})"
 
@@ -197,9 +199,9 @@ def _answers_compared(event: AnswersCompared) -> str:
 
 
 def _answers_ranked(event: AnswersRanked) -> str:
-    ranks = [row["rank"] for row in event.rows]
+    ranks = [row["rank"] for row in event.rows if row["points"] is not None]
     stands = (f"{_standing_words(row)}{' (tied)' if ranks.count(row['rank']) > 1 else ''}" for row in event.rows)
-    verdict = "ranked, best first" if event.rankings else "not ranked"
+    verdict = "ranked, best first" if ranks else "not ranked"
     by = (f"the member of {each['judge']} ranks {' > '.join(each['ranking'])}" for each in event.rankings)
     return "; ".join((f"The answers for {event.speaker} are {verdict}: {', '.join(stands)}", *by, *event.left_out))
 
@@ -256,7 +258,7 @@ HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
     AnswerChecked: _answer_checked,
     HelpAsked: _help_asked,
     ModelConsulted: _model_consulted,
-    HelpFailed: lambda event: f"No help for {event.speaker} by {event.strategy}: {event.reason}",
+    HelpFailed: lambda event: f"A call to help {event.speaker} by {event.strategy} failed: {event.reason}",
     HelpDeclined: lambda event: f"{event.speaker} asks for help by {event.strategy}, and gets none: {event.reason}",
     LessonsShown: _lessons_shown,
     LessonKept: lambda event: f"The answer of {event.speaker} is kept as lesson {event.key}, as help has changed it.",

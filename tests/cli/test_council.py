@@ -45,10 +45,10 @@ def test_the_answer_alone_goes_to_standard_output_and_the_table_to_the_other(fak
     assert (ended.code, ended.out) == (0, f"In the end: {PARIS}\n")
     *_, head, first, second, third, chair = ended.err.splitlines()
     assert head.split() == ["rank", "answer", "member", "points", "first", "for", "cost", "seconds"]
-    assert [row.split()[2:4] for row in (first, second, third)] == [
-        ["gpt-4o", "1.00"], ["ollama/phi4", "0.50"], ["claude-sonnet-4-5", "0.00"]
+    assert [row.split()[2:5] for row in (first, second, third)] == [
+        ["2:", "gpt-4o", "1.00"], ["1:", "ollama/phi4", "0.50"], ["3:", "claude-sonnet-4-5", "0.00"]
     ]  # fmt: skip
-    assert chair.split()[:2] == ["gpt-4o-mini", "(chair)"]
+    assert chair.split()[:2] == ["openai/gpt-4o-mini", "(chair)"]
     assert "$" in chair
     assert not Path("runs").exists()
 
@@ -97,12 +97,21 @@ def test_one_model_may_be_in_it_twice_and_that_is_told(fakes: FakeProviders) -> 
     assert ended.err.count("gpt-4o answers as the judge") == 2
 
 
+def test_the_chair_of_the_table_is_the_model_that_merged_the_answers(fakes: FakeProviders) -> None:
+    fakes.ollama.always(fault("http_404"))
+    ended = council("Which is the capital?", *THREE)
+
+    *_, chair, missing = ended.err.splitlines()
+    assert chair.split()[:2] == ["openai/gpt-4o", "(chair)"]
+    assert missing.startswith("member 1 gave no answer: ollama/phi4")
+
+
 def test_a_chair_that_can_t_be_reached_leaves_the_best_answer(fakes: FakeProviders) -> None:
     fakes.gemini.always(fault("http_404"))
     ended = council("Which is the capital?", *THREE, "--chair", "gemini/gemini-2.5-pro")
 
     assert (ended.code, ended.out) == (0, f"{PARIS}\n")
-    assert "No help for ollama/phi4 by deliberation" in ended.err
+    assert "A call to help ollama/phi4 by deliberation failed" in ended.err
 
 
 def test_a_limit_in_dollars_that_is_reached_leaves_what_is_there(fakes: FakeProviders) -> None:
@@ -111,7 +120,7 @@ def test_a_limit_in_dollars_that_is_reached_leaves_what_is_there(fakes: FakeProv
     assert ended.code == 0
     assert ended.out.strip().removeprefix("In the end: ") == LYON
     assert "leaves no room" in ended.err
-    assert "member 2 brought no answer" in ended.err
+    assert "member 2 gave no answer" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ async def test_a_member_that_does_not_answer_is_left_out_and_told(council: Model
     number = {"small": 1, "peer": 2}[who]
     assert number not in {place for place, _, _ in table(log)}
     (left_out,) = of(log, AnswersRanked)[0].left_out
-    assert left_out.startswith(f"member {number} brought no answer: ")
+    assert left_out.startswith(f"member {number} gave no answer: ")
     assert response.text.startswith("In the end: ")
 
 

@@ -45,7 +45,7 @@ async def test_why_help_is_asked_for_is_told_once_in_a_report_as_well(tmp_path: 
 def test_a_peer_that_answers_in_each_turn_is_not_told_as_help() -> None:
     asked = HelpAsked("council", "a second opinion to compare with", "prompt", speaker="Small", role="peer")
 
-    assert sentence(asked) == "A peer answers beside Small, shown the prompt"
+    assert sentence(asked) == "A peer is asked the same for Small, shown the prompt"
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_what_is_not_known_is_not_called_nothing(page: Page) -> None:
 def test_what_happened_beside_the_turns_is_told(page: Page) -> None:
     assert "bob: attempt 1 failed after 2 characters, which do not count: cut <off>" in page.texts
     assert "Turn 3: ann gave no answer (the turn was skipped): no <connection>" in page.texts
-    assert "From here on a summary stands for the turns up to 2: They <em>met</em>." in page.texts
+    assert "From here on a summary replaces the turns up to 2: They <em>met</em>." in page.texts
     assert "The run ended: limit (cost_usd)." in page.texts
 
 

@@ -130,7 +130,7 @@ async def test_of_a_helper_that_is_away_it_is_told_what_it_was_sent(fakes: FakeP
     assert (told.text, told.usage) == ("", NOTHING_USED)
     assert "Find the number." in told.shown
     page = "".join(export(run_dir, "md"))
-    assert page.index("The helper of small brings nothing") < page.index("No help for small by rescue")
+    assert page.index("The helper of small gives no answer") < page.index("A call to help small by rescue failed")
     assert failed.reason.split(":")[0] in page
 
 

@@ -76,8 +76,9 @@ def _records(run_dir: Path) -> list[dict[str, Any]]:
 async def test_transcript_and_report_tell_it_in_its_order(council: FakeProviders, tmp_path: Path, shape: str) -> None:
     page = "".join(export(await deliberate(tmp_path), shape))
     told = [
-        "answers as the peer of small", "A member is asked to rank the answers for small", "answers as the judge of small",
-        "The answers for small are ranked, best first", "answers as the chair of small", "answer of small is made of",
+        "answers as the peer of small", "A member is asked to rank the answers for small",
+        "answers as the judge of small", "The answers for small are ranked, best first",
+        "answers as the chair of small", "answer of small is made of",
     ]  # fmt: skip
     places = [page.find(words) for words in told]
     assert -1 not in places, dict(zip(told, places, strict=True))

@@ -18,24 +18,24 @@ from . import (
     _bare,
     _benchmarking,
     _calls,
+    _codecs,
     _detecting,
     _dialects,
     _dispatching,
     _helped,
-    _measuring,
     _memory,
-    _ours,
+    _product,
     _sandboxed,
+    _signals,
     _starting,
     _sweeping,
     _tool_rounds,
-    _writing,
 )
 from ._advising import unused_advisor
 from ._comparing import HEADER, Cost, Work, compare, compare_warm, cost_of_call, cost_of_run, cost_of_times
-from ._counting import redis_counts
 from ._lessons import lessons
-from ._paging import page_delay, page_load
+from ._page import page_delay, page_load
+from ._redis import redis_counts
 from ._server import server
 from ._serving import budgets, client_advisor, server_requests
 from ._shadowing import shadow
@@ -66,9 +66,9 @@ def turns_without_listeners() -> None:
     """Compares the CPU of discussions without a listener with a loop that asks for whole answers."""
     with server(words=60, chunks=60) as url:
         for number in (20, 200):
-            ours = cost_of_run(partial(_ours.run_without_listener, url, number), time.process_time)
+            ours = cost_of_run(partial(_product.run_without_listener, url, number), time.process_time)
             bare = cost_of_run(partial(_bare.discussions, url, number, streamed=False), time.process_time)
-            compare(f"cpu, {number} turns, nobody listens", ours, bare)
+            compare(f"cpu, {number} turns, no listener", ours, bare)
 
 
 def burst() -> None:
@@ -83,8 +83,8 @@ def growth() -> None:
     with server(words=60, chunks=12) as url:
         ours, bare = (cost_of_times(partial(talk, url, 400), _growth) for talk in BOTH)
         compare("cpu that a turn gains in 350 turns", ours, bare)
-        single = cost_of_times(partial(_ours.single_turns, url, 400), _growth)
-        compare("the same of run_conversation_turn", single, bare)
+        single = cost_of_times(partial(_product.single_turns, url, 400), _growth)
+        compare("cpu that run_conversation_turn gains in 350 calls", single, bare)
 
 
 def turns_with_help() -> None:
@@ -93,7 +93,7 @@ def turns_with_help() -> None:
         for way, url in (("scripts", ""), ("HTTP", over_http)):
             for name, listens in (("an event per word", True), ("whole answers", False)):
                 late, early = _late_and_early(partial(_helped.run_with_help, url, 2_000, listens=listens))
-                compare_warm(f"cpu, turn 2,000 to turn 20, {way}, {name}", late, early, rounds=3)
+                compare_warm(f"cpu, helped turn 2,000 against turn 20, {way}, {name}", late, early, rounds=3)
 
 
 def concurrent_runs() -> None:
@@ -168,7 +168,7 @@ def function_calls() -> None:
     """Counts the functions of Python that a turn calls, and a run besides its turns; load does not change them."""
     unstreamed = partial(_bare.discussions, streamed=False)
     for name, chunks, tools_called, ours, bare in (
-        ("nobody listens", 60, 0, _ours.run_without_listener, unstreamed),
+        ("no listener", 60, 0, _product.run_without_listener, unstreamed),
         ("an event per word", 60, 0, *BOTH),
         ("eight tools at once", 12, 8, _tool_rounds.ours, _tool_rounds.bare),
     ):
@@ -208,10 +208,10 @@ def benchmarks() -> None:
 
 def wire_codecs() -> None:
     """Compares the CPU of writing streams and reading long requests with that of a dict and `json` for each."""
-    for wire in _writing.WIRES:
+    for wire in _codecs.WIRES:
         name = wire.__name__.rpartition(".")[2]
-        compare(f"cpu, {_writing.CHUNKS:,} chunks written, {name}", _writing.stream_writer(wire), _writing.dump_stream)
-    compare("cpu, requests of 110 kB read and sent on", _writing.translate_requests, _writing.parse_requests)
+        compare(f"cpu, {_codecs.CHUNKS:,} chunks written, {name}", _codecs.stream_writer(wire), _codecs.dump_stream)
+    compare("cpu, requests of 110 kB read and sent on", _codecs.translate_requests, _codecs.parse_requests)
 
 
 def detector() -> None:
@@ -226,7 +226,7 @@ def detector() -> None:
 def signals() -> None:
     """Prints the CPU of measuring a turn of 150 words, early and late in a conversation."""
     for turns in (20, 200, 2_000):
-        print(f"{f'cpu, measuring a turn after {turns:,}':60} {_measuring.per_turn(turns):8.3f} ms", flush=True)
+        print(f"{f'cpu, measuring a turn after {turns:,}':60} {_signals.per_turn(turns):8.3f} ms", flush=True)
 
 
 def sweeps() -> None:
@@ -235,7 +235,7 @@ def sweeps() -> None:
     compare("wall, 48 settings by 200 answers", ours, reading)
 
 
-BOTH = (_ours.discussions, _bare.discussions)
+BOTH = (_product.discussions, _bare.discussions)
 BENCHMARKS = {
     work.__name__: work
     for work in (

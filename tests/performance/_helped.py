@@ -7,7 +7,7 @@ from ai_battle import ConversationManager
 from ai_battle.core.exchange import WHOLE_ANSWER
 
 from ._bare import PROMPT
-from ._ours import Listener
+from ._product import Listener
 from ._times import Times
 
 WORDS = ("bridge", "city", "cars", "river", "people", "traffic", "money", "plan", "council", "year", "walk", "trade")

@@ -189,7 +189,7 @@ def our_server(url: str, api: str = "/v1/messages", routes: str = "") -> Iterato
 
 @contextmanager
 def pass_through_server(url: str) -> Iterator[Running]:
-    with start_server("/v1/chat/completions", "tests.performance._passing", f"{url}/chat/completions") as server:
+    with start_server("/v1/chat/completions", "tests.performance._pass_through", f"{url}/chat/completions") as server:
         yield server
 
 

@@ -10,7 +10,7 @@ from ai_battle import ConversationManager, Participant, create_client
 
 from ._bare import PROMPT
 from ._dispatching import AddTool
-from ._ours import Listener
+from ._product import Listener
 from ._times import Times
 
 _HEADERS = {"content-type": "application/json", "authorization": "Bearer test-key"}

@@ -8,7 +8,7 @@ from itertools import chain
 from ..assembly import discussion, strategies
 from ..assembly.models import BuildContext, Model, participant
 from ..config.collaboration import HelperSettings
-from ..config.loading import LoadedDiscussion, load
+from ..config.loading import LoadedDiscussion
 from ..config.problems import KeyPath, Problem
 from ..core import plugins
 from ..core.errors import ConfigError, ProviderError, Unreachable
@@ -19,6 +19,7 @@ from ..providers._listing import list_models
 from ..providers._names import ModelName, nearest_tag, parse
 from .clients import NO_TASK, ClientPool, build_setting
 from .datasets import PLACE_KEY
+from .discussions import load_discussion
 from .scorers import SCORERS
 from .scoring import ScorerFactory, judge_of, judges, lacking
 from .settings import RECORDED, Setting
@@ -64,7 +65,10 @@ def _discussions(suite: Suite) -> Iterator[LoadedDiscussion]:
     """Yields the discussions of all settings. Raises `ConfigError`."""
     for setting in suite.settings:
         if setting.discussion:
-            yield load(str(suite.document.base / setting.discussion), suite.around.environment, also=discussion.check)
+            document = suite.document
+            yield load_discussion(
+                document.base / setting.discussion, document.tree, document.environment, discussion.check
+            )
 
 
 def _setting_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:

@@ -13,6 +13,8 @@ from ..assembly import strategies
 from ..assembly.models import BuildContext, Model
 from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings
+from ..config.loading import LoadedDiscussion
+from ..config.tree import Node
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import AIBattleError, EmptyAnswer, Refused, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
@@ -34,6 +36,7 @@ from .clients import (
     build_setting,
     has_memory,
 )
+from .discussions import load_discussion, with_goal
 from .sample import AnswerScore, HelpRecord, Sample, SampleKey
 from .scorers import ScoredAnswer, Scorer
 from .scoring import ScorerFactory, score_answer
@@ -154,32 +157,24 @@ class RoleRecorder(ClientWrapper):
         return response
 
 
-@dataclass(frozen=True, slots=True)
-class DiscussionAnswer:
-    """The outcome of a discussion; `error` says why there is none."""
-
-    text: str
-    error: str = ""
-
-
-Discuss = Callable[[str, Task, Emit], Awaitable[DiscussionAnswer]]
-"""Runs the discussion of a file with a task as its goal."""
+Discuss = Callable[[LoadedDiscussion, Emit], Awaitable[str]]
+"""Runs a discussion and returns what it comes to. Raises `EmptyAnswer` if its models said nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleContext:
     """What is needed to play samples in any process: plain values, no open resources.
 
-    `scorers` are by dataset; `discuss` runs whole discussions.
+    `scorers` are by dataset; `discuss` runs whole discussions, with the shared sections of the suite's `tree`.
     """
 
     settings: Mapping[str, Setting]
     scorers: Mapping[str, tuple[ScorerSettings, ...]]
     around: BuildContext = field(repr=False)
     scorer_factory: ScorerFactory = field(repr=False)
+    tree: Node = field(repr=False)
     at_once: int = 16
     discuss: Discuss | None = None
-    base: str = ""
 
 
 class Player:
@@ -191,6 +186,7 @@ class Player:
         self._limits: dict[str, ConcurrencyLimit] = {}
         self._telemetry = Telemetry.of(os.environ)
         self._clients = ClientPool(context.around)
+        self._discussions: dict[str, LoadedDiscussion] = {}
 
     async def aclose(self) -> None:
         await self._clients.aclose()
@@ -243,10 +239,14 @@ class Player:
     async def _discuss(self, setting: Setting, task: Task, listener: SampleListener) -> ScoredAnswer:
         if self._context.discuss is None:
             raise AIBattleError(f"{setting.name!r} is a discussion, which can't be run here.")
-        found = await self._context.discuss(f"{self._context.base}/{setting.discussion}", task, listener)
-        if found.error:
-            raise AIBattleError(found.error)
-        return ScoredAnswer(found.text)
+        discussion = with_goal(self._discussion(setting.discussion), task)
+        return ScoredAnswer(await self._context.discuss(discussion, listener))
+
+    def _discussion(self, file: str) -> LoadedDiscussion:
+        if file not in self._discussions:
+            around = self._context.around
+            self._discussions[file] = load_discussion(around.base / file, self._context.tree, around.environment)
+        return self._discussions[file]
 
     def _wrapper(self, listener: SampleListener) -> Wrapper:
         def wrap(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:

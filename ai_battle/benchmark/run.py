@@ -152,9 +152,9 @@ def _sample_context(suite: Suite, options: RunOptions, folder: Path) -> SampleCo
         suite.scorers,
         replace(suite.around, evidence=folder),
         ScorerFactory(suite.around, suite.benchmark.sandbox, options.allow_unsandboxed),
+        suite.document.tree,
         suite.benchmark.concurrency,
         options.discuss,
-        str(suite.document.base),
     )
 
 

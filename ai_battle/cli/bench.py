@@ -1,7 +1,6 @@
 """`ai-battle bench`: compares settings on real tasks."""
 
 import asyncio
-import json
 import os
 import tempfile
 from contextlib import closing
@@ -18,19 +17,16 @@ from ai_battle.benchmark.checking import named_code, require_models, require_sou
 from ai_battle.benchmark.datasets import DATASETS
 from ai_battle.benchmark.forecast import Forecast, forecast
 from ai_battle.benchmark.loading import LoadOptions, load
-from ai_battle.benchmark.playing import DiscussionAnswer
 from ai_battle.benchmark.run import RunOptions, begin, reopen
 from ai_battle.benchmark.run import run as play
 from ai_battle.benchmark.scorers import SCORERS
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.suite import Suite
-from ai_battle.benchmark.tasks import Task
 from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.config.loading import load as load_discussion
 from ai_battle.conversation.manager import ConversationManager
 from ai_battle.core import plugins
-from ai_battle.core.errors import AIBattleError
-from ai_battle.core.events import Concluded, Emit, Event, ModelReplied
+from ai_battle.core.errors import AIBattleError, EmptyAnswer
+from ai_battle.core.events import Concluded, Emit, Event, ModelReplied, TurnFailed
 from ai_battle.core.exchange import WHOLE_ANSWER
 from ai_battle.core.files import lock_directory
 from ai_battle.core.object_store import shown_path
@@ -179,24 +175,30 @@ def _folder(name: str) -> Path:
     return Path("bench") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}"
 
 
-async def discuss(file: str, task: Task, emit: Emit) -> DiscussionAnswer:
-    """Returns the discussion's synthesis if its file asks for an `outcome`, else the last message."""
+async def discuss(discussion: LoadedDiscussion, emit: Emit) -> str:
+    """Returns the discussion's synthesis if it asks for an `outcome`, else the last message.
+
+    Raises `EmptyAnswer` if it failed only because its models said nothing, which is their fault and nobody else's.
+    """
     concluded: list[str] = []
+    failures: list[TurnFailed] = []
 
     async def forward(event: Event) -> None:
         if isinstance(event, Concluded):
             concluded.append(event.text)
+        if isinstance(event, TurnFailed):
+            failures.append(event)
         if isinstance(event, ModelReplied):
             await emit(event)
 
-    goal = {"goal": task.prompt, "initial_prompt": "", **(task.goal or {})}
-    loaded = load_discussion(file, overrides=[f"discussion.{key}={_yaml(value)}" for key, value in goal.items()])
     with tempfile.TemporaryDirectory(prefix="ai-battle-") as folder:
-        manager = ConversationManager.from_config(_without_shadows(loaded), out=Path(folder) / "run")
+        manager = ConversationManager.from_config(_without_shadows(discussion), out=Path(folder) / "run")
         result = await manager.run_discussion(forward, WHOLE_ANSWER)
         last = next((message.text for message in reversed(result.messages)), "")
-    failed = result.status == "failed"
-    return DiscussionAnswer(concluded[-1] if concluded else last, result.stop_reason if failed else "")
+    if result.status == "failed":
+        are_silent = failures and all(failure.silent for failure in failures)
+        raise (EmptyAnswer if are_silent else AIBattleError)(result.stop_reason)
+    return concluded[-1] if concluded else last
 
 
 def _without_shadows(loaded: LoadedDiscussion) -> LoadedDiscussion:
@@ -208,8 +210,3 @@ def _without_shadows(loaded: LoadedDiscussion) -> LoadedDiscussion:
     collaboration = discussion.collaboration.model_copy(update={"pairs": pairs})
     discussion = discussion.model_copy(update={"collaboration": collaboration})
     return replace(loaded, file=file.model_copy(update={"discussion": discussion}))
-
-
-def _yaml(value: object) -> str:
-    """Encodes a value as YAML, escaping what looks like a variable in a task."""
-    return json.dumps(value, ensure_ascii=False).replace("${", "$${")

@@ -13,7 +13,7 @@ from .documents import ConfigDocument, FileKind, Origin, Source, check_document,
 from .judge import judge_problems
 from .participants import ParticipantSettings
 from .problems import KeyPath, Problem
-from .rewriting import append_to, apply_overrides, update_spellings
+from .rewriting import BESIDE, append_to, apply_overrides, update_spellings
 from .tools import Approval, McpServer, Tools
 from .tree import Node, from_python
 
@@ -40,6 +40,18 @@ class LoadedDiscussion(ConfigDocument):
         """Returns the same with another pair of models. Raises `ConfigError` with all its problems."""
         enabled = apply_overrides(self.tree, ("discussion.collaboration.enabled=true",), DiscussionFile.model_fields)
         tree = append_to(enabled, ("discussion", "collaboration", "pairs"), from_python(pair))
+        return self._again(tree, (), also)
+
+    def with_sections_of(self, other: Node, also: "Check") -> "LoadedDiscussion":
+        """Returns the same with the providers, prices and context sizes of another file that this one does not state.
+
+        Raises `ConfigError` with all problems.
+        """
+        tree = self.tree
+        for key in BESIDE:
+            shared, own = other.child(key) or Node({}), tree.child(key) or Node({})
+            both = Node({**shared.value, **own.value}, own.place, {**shared.keys, **own.keys})
+            tree = tree.with_child(key, both)
         return self._again(tree, (), also)
 
     def _again(self, tree: Node, overrides: Sequence[str], also: "Check" = find_nothing) -> "LoadedDiscussion":

@@ -12,8 +12,10 @@ from ..core.errors import (
     BudgetExceeded,
     ConfigError,
     ContextTooLong,
+    EmptyAnswer,
     JournalError,
     ProviderError,
+    Refused,
     Unreachable,
     Unscripted,
 )
@@ -287,8 +289,10 @@ class TurnTaker:
 
 
 def turn_failed(step: TurnStep, fault: TurnFault, policy: FailurePolicy) -> TurnFailed:
-    name = step.participant.name
-    return TurnFailed(step.turn, step.round, name, str(fault.error), policy, fault.usage, fault.partial, step.kind)
+    name, silent = step.participant.name, isinstance(fault.error, EmptyAnswer | Refused) or None
+    return TurnFailed(
+        step.turn, step.round, name, str(fault.error), policy, fault.usage, fault.partial, step.kind, silent
+    )
 
 
 def _turn_finished(step: TurnStep, response: ModelResponse, listener: TurnListener) -> TurnFinished:

@@ -258,7 +258,7 @@ class TurnFinished:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """A turn brought no answer; `policy` says whether the run skips it or stops."""
+    """A turn brought no answer; `policy` skips it or stops the run. A `silent` model replied nothing, or refused."""
 
     turn: int
     round: int
@@ -268,6 +268,7 @@ class TurnFailed:
     usage: Usage = NOTHING_USED
     partial: str = ""
     kind: Literal["turn", "wrap_up", "observation"] = "turn"
+    silent: bool | None = field(default=None, metadata=SPARSE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from ai_battle.benchmark.run import BenchmarkProgress, RunOptions, begin, play, 
 from ai_battle.benchmark.sample import SampleKey
 from ai_battle.benchmark.store import Store
 from ai_battle.cli.bench import discuss
+from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, Reply, fault, reply
 
 from .suites import ALWAYS_4, KNOWS, SUMS, play_suite, rows, suite
@@ -207,6 +208,40 @@ def test_a_whole_discussion_answers_a_task(tmp_path: Path) -> None:
     sample = samples[SampleKey("talk", "a", 0)]
     assert (sample.error, sample.answer, sample.score.value) == ("", "It is 4.", 1.0)
     assert sample.usage.output_tokens > 0
+
+
+def test_the_models_of_a_discussion_have_the_prices_and_providers_of_the_suite(tmp_path: Path) -> None:
+    """Where its file states none: 2 turns of 100 tokens read and 10 written, at the suite's price of one of both."""
+    two = "    Ann: {type: mine/a, role: human}\n    Bob: {type: mine/b}\n"
+    own = "prices:\n  mine/b: {input: 0, output: 1000}\n"
+    (tmp_path / "talk.yaml").write_text(f"discussion:\n  goal: Any.\n  turns: 1\n  models:\n{two}{own}")
+    with FakeProviders.in_thread() as fakes:
+        fakes.openai.always(reply("It is 4.", usage=Usage(100, 10)))
+        sections = {
+            "providers": {"mine": {"base_url": f"{fakes.openai.url}/v1", "api_key": "k"}},
+            "prices": {name: {"input": 1000, "output": 0} for name in ("mine/a", "mine/b")},
+        }
+        written = suite(tmp_path, {"name": "talk", "discussion": "talk.yaml"}, limits={"cost_usd": 5}, **sections)
+        _, samples = play_suite(tmp_path, written, RunOptions(discuss=discuss))
+
+    sample = samples[SampleKey("talk", "s1", 0)]
+    assert sample.usage.cost_usd == pytest.approx(0.1 + 0.01), sample.error
+
+
+@pytest.mark.parametrize(("answer", "is_silent"), [(reply(""), True), (fault(401), False)], ids=["silence", "fault"])
+def test_a_discussion_whose_models_stay_silent_is_wrong_and_did_not_fail(
+    tmp_path: Path, answer: Reply, is_silent: bool
+) -> None:
+    """It said nothing, as a silent model alone does; a provider that refuses is another matter."""
+    talk = "discussion:\n  goal: Any.\n  turns: 1\n  models: {a: {type: gpt-4o, role: human}, b: {type: gpt-4o}}\n"
+    (tmp_path / "talk.yaml").write_text(talk)
+    with FakeProviders.in_thread() as fakes:
+        fakes.openai.always(answer)
+        providers = {"openai": {"base_url": f"{fakes.openai.url}/v1", "api_key": "k"}}
+        written = suite(tmp_path, {"name": "talk", "discussion": "talk.yaml"}, providers=providers)
+        _, samples = play_suite(tmp_path, written, RunOptions(discuss=discuss))
+
+    assert {(each.is_unreadable, each.has_failed) for each in samples.values()} == {(is_silent, not is_silent)}
 
 
 def test_peers_that_agree_are_no_help(tmp_path: Path) -> None:

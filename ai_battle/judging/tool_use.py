@@ -19,6 +19,7 @@ from .case import Case
 from .family import asks_for_tools, property_texts, tools_meant
 
 MANY = 3
+_DIGITS = re.compile(r"\d+")
 _WRITTEN = re.compile(r"\s{0,99}\[\s{0,99}[A-Za-z_][\w.]{0,99}\(\s{0,99}[A-Za-z_]\w{0,99} ?=(?!=)")
 _TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("string", "str"), (str,)),
@@ -149,7 +150,20 @@ def _is_grounded(leaf: Any, case: Case) -> bool:
     if isinstance(leaf, int | float):
         return stands_among(float(leaf), case.prompt_numbers)
     words = name_stems(str(leaf))
-    return str(leaf).casefold() in case.prompt.casefold() or share(words, name_stems(case.prompt)) >= 0.5
+    if str(leaf).casefold() in case.prompt.casefold() or share(words, name_stems(case.prompt)) >= 0.5:
+        return True
+    return _may_be_date(str(leaf)) and _names_day(case, str(leaf))
+
+
+def _may_be_date(value: str) -> bool:
+    return len(_DIGITS.findall(value)) > 1 and not any(map(str.isalpha, value))
+
+
+def _names_day(case: Case, value: str) -> bool:
+    """Checks whether the prompt has a number of the date, or a word such as "tomorrow" from which it is worked out."""
+    if not case.prompt_numbers.isdisjoint(map(float, _DIGITS.findall(value))):
+        return True
+    return has_word_anywhere(case.prompt, "calendar") or has_word_anywhere(case.prompt, "now")
 
 
 def _leaves(value: Any, depth: int = 0) -> Iterator[Any]:

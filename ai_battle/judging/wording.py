@@ -19,7 +19,7 @@ from .measures import mean
 from .tool_use import call_measures, has_informative_results
 from .working import final_missing
 
-LEAST_TOKENS = 5
+LEAST_TOKENS, _DOTS = 5, ".\u2026 \n"
 NO_STOP = 0.25
 """The value of a missing full stop without other signs of a cut: many right answers lack it."""
 
@@ -89,7 +89,7 @@ REPETITION = 0.6
 
 
 def empty(case: Case) -> float:
-    return float(not case.whole and not case.calls)
+    return float(not case.whole.strip(_DOTS) and not case.calls)
 
 
 def is_filtered(case: Case) -> float:

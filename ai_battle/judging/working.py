@@ -3,6 +3,7 @@
 import math
 import re
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, product
@@ -33,6 +34,7 @@ _FORMULA = re.compile(r"[=+*/^_]")
 FEW_NUMBERS, _SHORT, NEAR_OPTION = 2, 25, 0.01
 FACTORS = (1.0, 100.0, 0.01)
 OF_UNITS = (*FACTORS, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9)
+OF_TIME = (60.0, 1 / 60.0, 3600.0, 1 / 3600.0, 24.0, 1 / 24.0, 7.0, 1 / 7.0)
 """What a number may be multiplied by to be the same in percent or cents, and in another unit."""
 
 
@@ -149,22 +151,25 @@ def arguments(case: Case) -> float | None:
 def number_misread(case: Case) -> float | None:
     """Returns 1 if a short question's number is unused while the answer computes with an unknown one.
 
-    With few given numbers, even constants (24 hours a day) don't excuse leaving one out.
+    With few given numbers, even constants (24 hours a day) don't excuse leaving one out. A number that the answer
+    states outside of its sums was worked out in words.
     """
     if not case.claims or not case.facts or len(case.question.split()) > SHORT:
         return None
     given, used = rounded_values(case.facts), rounded_values(case.numbers)
     if all(number <= FEW or stands_among(number, used) for number in given):
         return 0.0
-    known = given if len(given) <= FEW else given | CONSTANTS
-    known = known | {
-        0.0,
-        1.0,
-        2.0,
-        100.0,
-        *([10.0] if question_percent(case) else []),
-    }  # people often compute a tenth first
+    known = given | {0.0, 1.0, 2.0, 100.0} | rounded_values(map(float, numbers(case.question)))
+    known |= _stated_in_words(case) | (CONSTANTS if len(given) > FEW else set())
+    if question_percent(case):
+        known.add(10.0)  # people often compute a tenth first
     return float(any(_strange(case, known, sorted(given)[-MOST:])))
+
+
+def _stated_in_words(case: Case) -> set[float]:
+    """Returns the numbers that the answer has more often than its sums."""
+    in_sums = (number for claim in case.claims for number in (*claim.operands, claim.value))
+    return {*(Counter(round(number, 4) for number in case.numbers) - Counter(round(abs(n), 4) for n in in_sums))}
 
 
 def _strange(case: Case, known: set[float], given: list[float]) -> Iterator[bool]:
@@ -175,7 +180,9 @@ def _strange(case: Case, known: set[float], given: list[float]) -> Iterator[bool
 
 
 def _is_worked_out(number: float, given: list[float]) -> bool:
-    """Checks whether a number is one step from two given ones, or a percentage of one."""
+    """Checks whether a number is a step from two given ones, or one as a percentage or in another unit of time."""
+    if any(abs(number * factor - each) <= NEAR * each for factor, each in product(OF_TIME, given)):
+        return True
     return any(_is_one_step_from(given, number * scale, CENT * scale) for scale in (1.0, 100.0))
 
 

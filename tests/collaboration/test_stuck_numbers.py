@@ -13,6 +13,13 @@ RIGHT = [
     ),
     ("A film made 2.4 billion dollars in 60 days. How much per day?", "2,400,000,000 / 60 = 40,000,000: $40 million."),
     ("Revenue grew from 2.4 to 3.1 million. By how many percent?", "3.1 - 2.4 = 0.7 million\n0.7 / 2.4 = 29.2 %"),
+    (
+        "A class of 28 has 4 more girls than boys. How many girls?",
+        "Without those 4 there are 24, 12 of each. 12 + 4 = 16",
+    ),
+    ("8 hours less 45 minutes at 18.40 an hour?", "8 h - 0.75 h = 7.25 h\n7.25 * 18.40 = 133.40"),
+    ("24 cookies need 2 1/4 cups. How many need 18 cups?", "18 / 2.25 = 8 batches\n8 * 24 = 192 cookies"),
+    ("How many 5-minute songs with gaps of 10 s fit on 74 minutes?", "One is 310 s of 4440 s. 4440 / 310 = 14.3: 14."),
     ("What does a 400 W lamp use in 5 hours?", "400 W * 5 h = 2 kWh"),
     ("Three friends share a taxi for 41,70 €. What does each pay?", "41,70 € / 3 = 13,90 €, so each pays 13,90 €."),
     ("Ein Fahrrad kostet 1.249,00 €, der Helm 89,95 €. Was kostet beides?", "1.249,00 € + 89,95 € = 1.338,95 €"),
@@ -114,7 +121,9 @@ def test_a_number_that_nothing_leads_to_is_seen(prompt: str, response: str, sign
     assert found.stuck
 
 
-@pytest.mark.parametrize("nothing", ["</s></s></s>", "<think>\nFirst I look.\n</think>\n", "<pad>" * 30, "Assistant:"])
+@pytest.mark.parametrize(
+    "nothing", ["</s></s></s>", "<think>\nFirst I look.\n</think>\n", "<pad>" * 30, "Assistant:", "..."]
+)
 def test_nothing_behind_thinking_and_tokens_is_no_answer(nothing: str) -> None:
     found = assess(nothing, "What is 17 * 24?")
     assert found.at_once

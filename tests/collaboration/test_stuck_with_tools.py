@@ -52,6 +52,22 @@ def test_an_answer_after_calls_is_judged_by_its_calls() -> None:
     assert not is_stuck("Talk on.", "It is sunny.", Context(tools=BOTH.tools, steps=steps))
 
 
+@pytest.mark.parametrize(
+    ("prompt", "date", "supported"),
+    [
+        ("Put the dentist on May 4 into my calendar.", "2031-05-04", True),
+        ("Put the dentist on May 4 into my calendar.", "2031-06-14", False),
+        ("Put the dentist into my calendar for tomorrow.", "2031-06-14", True),
+    ],
+)
+def test_a_date_may_be_written_in_another_way_than_in_the_prompt(prompt: str, date: str, supported: bool) -> None:
+    tool = ToolSpec("add_event", "Adds an event to the calendar.", {"properties": {"title": {}, "date": {}}})
+    call = ToolCall("add_event", {"title": "Dentist", "date": date})
+    found = StuckDetector().assess("", prompt, Context(tools=(tool,), steps=(Message("assistant", (call,)),)))
+    assert ("value_from_nowhere" not in found.signals) is supported
+    assert found.stuck is not supported
+
+
 @pytest.mark.parametrize(("sums", "helped"), [(["2+2", "2+2"], True), (["2+2", "3+3"], False)])
 async def test_calls_in_circles_that_had_to_be_ended_say_that_an_answer_is_poor(sums: list[str], helped: bool) -> None:
     """A limit of rounds that is reached says nothing of the answer."""

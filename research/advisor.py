@@ -68,8 +68,8 @@ WORKERS: Mapping[str, tuple[AskPolicy, bool]] = {
 class TaskOutcome:
     """The outcome of a task, with its questions, answers, unasked advice (`forced`) and costs.
 
-    `advised_after` counts the results before the first advice, or is None without any. `gap` is the largest difference
-    in dollars between an entry of the ledger and what the provider charged for that reply.
+    `results_before_advice` counts the results before the first advice, or is None without any. `gap` is the largest
+    difference in dollars between an entry of the ledger and what the provider charged for that reply.
     """
 
     task: AgentTask
@@ -78,7 +78,7 @@ class TaskOutcome:
     needless: int
     answered: int
     needless_answered: int
-    advised_after: int | None
+    results_before_advice: int | None
     forced: int
     advice: int
     small_usd: float
@@ -87,7 +87,7 @@ class TaskOutcome:
 
     @property
     def in_time(self) -> bool:
-        return self.advised_after is not None and self.advised_after - self.task.evidence <= SOON
+        return self.results_before_advice is not None and self.results_before_advice - self.task.evidence <= SOON
 
 
 @dataclass
@@ -96,7 +96,7 @@ class Listener:
 
     replies: list[ModelReplied] = field(default_factory=list)
     results: int = 0
-    advised_after: int | None = None
+    results_before_advice: int | None = None
     asked: list[bool] = field(default_factory=list)
     forced: int = 0
     advice: int = 0
@@ -118,8 +118,8 @@ class Listener:
             self.asked.append(is_given)
         else:
             self.forced += is_given
-        if is_given and self.advised_after is None:
-            self.advised_after = self.results
+        if is_given and self.results_before_advice is None:
+            self.results_before_advice = self.results
 
 
 class Measurement:
@@ -162,7 +162,7 @@ class Measurement:
             sum(needless),
             sum(listener.asked),
             sum(given and each for given, each in zip(listener.asked, needless, strict=True)),
-            listener.advised_after,
+            listener.results_before_advice,
             listener.forced,
             listener.advice,
             sum(small),

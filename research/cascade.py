@@ -36,8 +36,8 @@ def run_cascade(folder: Path) -> Cascaded:
     first, second = (_of(pairs, name) for name in CHAIN)
     if [each.prompt for each in first.records] != [each.prompt for each in second.records]:
         raise ConfigError(f"{first.name} and {second.name} answer different questions.")
-    asked, asked_on = (stuck_flags(by_weights(each, weights_without(each, pairs))) for each in (first, second))
-    last = list(map(and_, asked, asked_on))
+    asked, second_asked = (stuck_flags(by_weights(each, weights_without(each, pairs))) for each in (first, second))
+    last = list(map(and_, asked, second_asked))
     answers = zip(asked, last, first.small, second.small, first.large, strict=True)
     return Cascaded(
         quality=mean([_served_quality(*each) for each in answers]),
@@ -49,10 +49,10 @@ def run_cascade(folder: Path) -> Cascaded:
     )
 
 
-def _served_quality(asked_second: bool, asked_last: bool, first: float, second: float, last: float) -> float:
-    if asked_last:
+def _served_quality(second_asked: bool, last_asked: bool, first: float, second: float, last: float) -> float:
+    if last_asked:
         return last
-    return second if asked_second else first
+    return second if second_asked else first
 
 
 def _of(pairs: Sequence[Pair], small: str) -> Pair:

@@ -132,7 +132,7 @@ def _characters_read(record: Record) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftAlone:
+class UnhelpedRow:
     """The shares of right answers that are stuck at the defaults, and that each judgement stops at once."""
 
     name: str
@@ -145,7 +145,7 @@ class LeftAlone:
         return f"{self.name:36} {self.right:6} {self.stuck:6.1%}  {fallen}"
 
 
-def rows_left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
+def unhelped_rows(pairs: Sequence[Pair]) -> Iterator[UnhelpedRow]:
     """Yields the row of right answers for each recorded model, and for everyday answers.
 
     If an answer names no option, MMLU-Pro draws one at random (evaluate_from_local.py). Such an answer does not count
@@ -153,20 +153,18 @@ def rows_left_alone(pairs: Sequence[Pair]) -> Iterator[LeftAlone]:
     """
     for pair in pairs:
         answers = zip(pair.measurements, pair.small, strict=True)
-        yield _row_left_alone(
+        yield _unhelped_row(
             pair.name,
             [(each, pair.family) for each, small in answers if small > 0.5 and not each.signals.get("no_pick")],
         )
-    yield _row_left_alone(
-        "everyday", [(found, family) for family in FAMILIES for found in everyday_measurements(family)]
-    )
+    yield _unhelped_row("everyday", [(found, family) for family in FAMILIES for found in everyday_measurements(family)])
 
 
-def _row_left_alone(name: str, right: Sequence[tuple[Measurements, Family]]) -> LeftAlone:
+def _unhelped_row(name: str, right: Sequence[tuple[Measurements, Family]]) -> UnhelpedRow:
     scores = [score(found, family, shipped_weights()) for found, family in right]
     names = [row.name for row in JUDGEMENTS if row.at_once]
     fallen = {each: mean([float(each in found.failed) for found, _ in right]) for each in names}
-    return LeftAlone(name, len(right), mean([float(is_stuck) for is_stuck in stuck_flags(scores)]), fallen)
+    return UnhelpedRow(name, len(right), mean([float(is_stuck) for is_stuck in stuck_flags(scores)]), fallen)
 
 
 def intervals(pair: Pair, scores: Sequence[Score]) -> Iterator[str]:
@@ -182,7 +180,7 @@ def main(arguments: Sequence[str]) -> None:
     alone = (
         f"\nright answers: the share that is stuck, and what judgements stop at once\n{'pair':36} {'right':>6}  stuck",
     )
-    for line in chain(alone, map(str, rows_left_alone(pairs)), cuts(pairs), tables(pairs)):
+    for line in chain(alone, map(str, unhelped_rows(pairs)), cuts(pairs), tables(pairs)):
         print(line, flush=True)
     for pair in pairs:
         if pair.small_model == "mixtral-8x7b" and pair.family == "math":

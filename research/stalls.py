@@ -34,17 +34,17 @@ class Run:
     stalls_at: int | None = None
 
     @property
-    def found_at(self) -> int | None:
+    def finding_place(self) -> int | None:
         """Returns the step after which the work is called stalled, or None."""
         return next((n for n in range(len(self.steps)) if why_no_progress(self.steps[: n + 1])), None)
 
     @property
     def is_in_time(self) -> bool:
-        return self.stalls_at is not None and self.found_at in range(self.stalls_at, self.stalls_at + IN_TIME + 1)
+        return self.stalls_at is not None and self.finding_place in range(self.stalls_at, self.stalls_at + IN_TIME + 1)
 
     @property
     def is_too_early(self) -> bool:
-        return self.found_at is not None and (self.stalls_at is None or self.found_at < self.stalls_at)
+        return self.finding_place is not None and (self.stalls_at is None or self.finding_place < self.stalls_at)
 
 
 class Writer:

@@ -24,7 +24,7 @@ class Trajectory:
     large: float
 
     @property
-    def stalled_after(self) -> int | None:
+    def stall_place(self) -> int | None:
         """Returns the steps after which the task is handed over, or None. A finished task is not handed over."""
         return next((n for n in range(1, len(self.steps)) if why_no_progress(self.steps[:n])), None)
 
@@ -45,7 +45,7 @@ class HandoverResult:
 
     @classmethod
     def of(cls, tasks: Sequence[Trajectory]) -> Self:
-        ends = [(task, task.stalled_after) for task in tasks]
+        ends = [(task, task.stall_place) for task in tasks]
         return cls(
             quality=mean([task.small if end is None else task.large for task, end in ends]),
             small_quality=mean([task.small for task in tasks]),

@@ -91,7 +91,7 @@ KNOWN: Mapping[str, tuple[Form, ...]] = {
     "address": (lambda c: f"{c.choice(STREETS)}straße {_digits(c, 2)}", lambda c: f"{_digits(c, 3)} Oak Tree Road"),
     "name": (lambda c: c.choice(NAMES), lambda c: f"Dr. {_word(c).capitalize()}"),
 }
-SET_ASIDE: Mapping[str, tuple[Form, ...]] = {
+UNSEEN_FORMS: Mapping[str, tuple[Form, ...]] = {
     "e-mail": (
         lambda c: f"{_word(c)}+{_word(c, 3)}@mail.{_word(c)}.co.uk",
         lambda c: f"{_word(c)} [at] {_word(c)} [dot] net",
@@ -245,7 +245,7 @@ def hidden_needlessly(texts: Iterable[str]) -> str:
 def lines(folder: Path) -> Iterator[str]:
     yield INTRODUCTION
     yield "| Forms | Kind | Planted | Sent to the model | Answers restored whole |\n|---|---|--:|--:|--:|"
-    for name, forms, seed in (("known", KNOWN, 1), ("set aside", SET_ASIDE, 2), ("later", LATER, 3)):
+    for name, forms, seed in (("known", KNOWN, 1), ("set aside", UNSEEN_FORMS, 2), ("later", LATER, 3)):
         rows = asyncio.run(run_conversations(forms, seed))
         for kind in (*forms, "all"):
             of_kind = [row for row in rows if kind in (row.kind, "all")]

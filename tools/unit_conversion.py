@@ -43,14 +43,14 @@ def unit_conversion(value: float, from_unit: str, to_unit: str) -> dict[str, flo
         from_unit: Its unit, such as km, lb, gal, h, mph, GiB, kWh, F.
         to_unit: The unit that is wanted.
     """
-    return {"value": _converted(value, _plain(from_unit), _plain(to_unit)), "unit": to_unit}
+    return {"value": _convert(value, _plain(from_unit), _plain(to_unit)), "unit": to_unit}
 
 
 def _plain(unit: str) -> str:
     return unit.strip().lower().replace("\N{DEGREE SIGN}", "")
 
 
-def _converted(value: float, given: str, wanted: str) -> float:
+def _convert(value: float, given: str, wanted: str) -> float:
     if given in TEMPERATURES and wanted in TEMPERATURES:
         (offset, factor), (offset_wanted, factor_wanted) = TEMPERATURES[given], TEMPERATURES[wanted]
         return round((value + offset) * factor / factor_wanted - offset_wanted, 10)

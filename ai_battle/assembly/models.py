@@ -21,7 +21,7 @@ from ..providers._calls import DEFAULT_RETRY, ProviderCaller
 from ..providers._calls import RetryPolicy as RetryPolicy
 from ..providers._capabilities import readable_files
 from ..providers._endpoints import PACKAGE, create_provider, provider_module, provider_traits
-from ..providers._filters import LEFT_OUT, CapabilityFilter, NamedClient, RedactedClient
+from ..providers._filters import REMOVABLE, CapabilityFilter, NamedClient, RedactedClient
 from ..providers._metered import CallTerms
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, TokenPrice, context_window, most_output, price
@@ -209,7 +209,7 @@ def _with_capabilities(stated: Capabilities, made: Model, context: BuildContext)
     """
     seeing = readable_files(made.name, stated.stated_values())["images"] is True
     made = replace(made, reads=readable_kinds(made.name, stated), is_seeing=seeing)
-    lacks = stated.lacking & LEFT_OUT | (FILE_KINDS - made.reads if context.has_files else frozenset())
+    lacks = stated.lacking & REMOVABLE | (FILE_KINDS - made.reads if context.has_files else frozenset())
     if lacks or context.has_files:
         made = replace(made, client=CapabilityFilter(made.client, lacks, has_files=context.has_files))
     return replace(made, find_window=lambda: stated.context_window) if stated.context_window else made

@@ -179,7 +179,7 @@ class BenchmarkRunner:
         self._finished = store.finished_keys(with_failed=not options.again)
         self._budget = Budget(SpendingLimits(limits.cost_usd, unpriced=limits.unpriced), ledger, "the benchmark")
         self._limit = inf if limits.cost_usd is None else limits.cost_usd
-        self._paid_before = ledger.known_cost = store.spent_dollars()
+        self._earlier_dollars = ledger.known_cost = store.spent_dollars()
         self._expected = _expected_costs(suite)
         self._dearest: dict[str, float] = {}
         self._seen: Counter[str] = Counter()
@@ -259,8 +259,8 @@ class BenchmarkRunner:
         return not self._reason
 
     def _fits(self, setting: str) -> bool:
-        used_up = self._dollars >= self._limit > 0
-        return not used_up and self._dollars + (self._running + 1) * self._may_cost(setting) <= self._limit
+        is_spent = self._dollars >= self._limit > 0
+        return not is_spent and self._dollars + (self._running + 1) * self._may_cost(setting) <= self._limit
 
     def _may_cost(self, setting: str) -> float:
         """Returns the most that a sample may cost, by forecast, later by the dearest sample so far."""
@@ -300,6 +300,6 @@ class BenchmarkRunner:
         finished = len(self._finished) + self._played
         rest = total - finished
         each = seconds / self._played if self._played else None
-        cost = (self._dollars - self._paid_before) / self._played if self._played else 0.0
+        cost = (self._dollars - self._earlier_dollars) / self._played if self._played else 0.0
         left = each * rest if each is not None else None
         return BenchmarkProgress(finished, total, self._failed, seconds, left, self._dollars, cost * rest)

@@ -106,8 +106,8 @@ def _plug_ins() -> Iterator[Finding]:
             except ConfigError as error:
                 yield Finding(name, "missing", str(error))
             else:
-                brought_by = point.dist.name if point.dist else point.value
-                yield Finding(name, "ok", f"a {kind} that comes with {brought_by}")
+                origin = point.dist.name if point.dist else point.value
+                yield Finding(name, "ok", f"a {kind} that comes with {origin}")
 
 
 def _places() -> Iterator[Finding]:

@@ -53,11 +53,11 @@ def command(
     Participants are judged under labels, twice, in both orders. The verdict is stored in the run's folder and shown in
     its reports; the run itself stays as it was.
     """
-    judged_by, limits = load_rubric(rubric), SpendingLimits(max_cost)
+    criteria, limits = load_rubric(rubric), SpendingLimits(max_cost)
     for run_dir in runs:
         Transcript.read(run_dir)  # raises for an unreadable run before anything is spent
     emit = ignore if quiet else _tell
-    judge = partial(judge_run, models=models, rubric=judged_by, limits=limits, emit=emit)
+    judge = partial(judge_run, models=models, rubric=criteria, limits=limits, emit=emit)
     found = asyncio.run(judge_all(runs, judge, Budget(limits, payer="--max-cost")))
     verdicts = [(run_dir, verdict) for run_dir, verdict in zip(runs, found, strict=True) if verdict]
     _report(verdicts, as_json=as_json)

@@ -15,7 +15,7 @@ from .output import print_json
 if TYPE_CHECKING:
     from ai_battle.config.problems import Located
 
-LOOKED_AT = 1_000_000
+SAMPLE_BYTES = 1_000_000
 
 
 @click.command("validate")
@@ -90,7 +90,7 @@ def _kind(path: Path) -> str:
     from ai_battle.config.documents import kind_of
 
     with path.open(encoding="utf-8", errors="replace") as file:
-        return kind_of(file.read(LOOKED_AT))
+        return kind_of(file.read(SAMPLE_BYTES))
 
 
 def _show(report: dict[str, Any]) -> None:

@@ -30,7 +30,7 @@ from ._help_listener import HelpListener
 from ._prompts import data_section, excerpt, packaged_prompt
 from ._shadow import Learn
 
-LEFT_OUT, SELDOM, KNOWN = 0.1, 0.02, 10
+CONTROL_SHARE, SELDOM, KNOWN = 0.1, 0.02, 10
 """The share of requests without lessons, a control group to measure their worth, and the share once it has so many."""
 LONGEST = 4_000
 """The longest request, and the longest answer, in characters, that become a lesson."""
@@ -83,15 +83,15 @@ class Lessons:
 
     async def find(self, prompt: str, place: TextPlace) -> Sequence[Lesson]:
         """Returns the lessons for a request, by its vector if it has one, else by its words. Raises `StoreError`."""
-        found_in = (await self._open_store(), self._name(), prompt, self.terms.most)
+        query = (await self._open_store(), self._name(), prompt, self.terms.most)
         if place.vector:
-            return await asyncio.to_thread(lessons_near, *found_in, place)
-        return await asyncio.to_thread(find_lessons, *found_in)
+            return await asyncio.to_thread(lessons_near, *query, place)
+        return await asyncio.to_thread(find_lessons, *query)
 
     async def draw(self) -> bool:
         """Decides at random whether lessons are left out this time. Raises `StoreError`."""
         known = await asyncio.to_thread(without_lessons, await self._open_store(), self._name())
-        return self._random.random() < (LEFT_OUT if known.requests < KNOWN else SELDOM)
+        return self._random.random() < (CONTROL_SHARE if known.requests < KNOWN else SELDOM)
 
     async def record(self, lessons: Sequence[Lesson], *, shown: bool, asked: bool) -> None:
         """Records whether help was asked for with, or without, these lessons. Raises `StoreError`."""

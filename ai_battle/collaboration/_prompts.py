@@ -30,7 +30,7 @@ ATTEMPT_TOKENS = 4_000
 ATTEMPT_CHARACTERS = 8_000
 RESULT_CHARACTERS = 2_000
 UNSEEN = "a check has found it poor."
-_KEPT_AS = "as text"
+_CACHE_KEY = "as text"
 NOTHING_YET = ModelResponse(Message("assistant", ()))
 
 
@@ -234,9 +234,10 @@ def _message_text(message: Message) -> str:
 
     The text is cached in the message, because a conversation is shown again in each of its turns.
     """
-    if _KEPT_AS not in message.encoded:
-        message.encoded[_KEPT_AS] = excerpt(_render_message(message), ATTEMPT_CHARACTERS).encode(errors="surrogatepass")
-    return message.encoded[_KEPT_AS].decode(errors="surrogatepass")
+    if _CACHE_KEY not in message.encoded:
+        text = excerpt(_render_message(message), ATTEMPT_CHARACTERS)
+        message.encoded[_CACHE_KEY] = text.encode(errors="surrogatepass")
+    return message.encoded[_CACHE_KEY].decode(errors="surrogatepass")
 
 
 def _render_message(message: Message) -> str:

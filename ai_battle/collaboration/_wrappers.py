@@ -11,7 +11,7 @@ from ..core.messages import Document, Image, Message, Part, Text, Thinking, Tool
 from ..core.redaction import STRUCTURE
 from ..core.texts import each_text
 
-LEFT_OUT = Text("[a picture or document was left out]")
+OMISSION_NOTE = Text("[a picture or document was left out]")
 KEPT = STRUCTURE | {"name", "id", "speaker"}
 """Fields that redaction keeps, because they link a call to its result or name the speaker."""
 CORRECTION = "\n\n---\n\n**Correction:**\n\n"
@@ -53,7 +53,7 @@ def _plain(part: Part) -> Part:
 
 
 def _text(part: Text | Image | Document) -> Text:
-    return Text(part.text) if isinstance(part, Text) else LEFT_OUT
+    return Text(part.text) if isinstance(part, Text) else OMISSION_NOTE
 
 
 class AnswerStream:

@@ -29,7 +29,7 @@ TRAITS = StrategyTraits(
 )
 HAND_BACK_AFTER, MOST_HANDOVERS = 3, 2
 """How many successful steps of the large model hand the work back, and how often the large model takes over at most."""
-SOLVED_ALL_THE_SAME = 0.08
+STALLED_QUALITY = 0.08
 """The share of the recorded tasks that the small model still solved after its work had stalled."""
 LONGEST_STEP = 600
 
@@ -103,7 +103,7 @@ class Handover(Strategy):
             return await self.primary.complete(own, emit)
         turn = Turn("handover", self.helping, emit)
         if shift.start == len(steps):
-            await emit(StuckFound(SOLVED_ALL_THE_SAME, 1 - SOLVED_ALL_THE_SAME, shift.reason))
+            await emit(StuckFound(STALLED_QUALITY, 1 - STALLED_QUALITY, shift.reason))
         shown = request
         if self.helping.sees != "history":
             shown = replace(request, messages=request.messages[case.place :], system="", extra={})

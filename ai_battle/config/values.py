@@ -81,16 +81,16 @@ def _flag(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShortSpelling:
-    """A shorter spelling of a value. `written_out` expands it, and `spelling` is its JSON Schema.
+    """A shorter spelling of a value. `expand` expands it, and `spelling` is its JSON Schema.
 
     Without a `spelling`, a single entry is short for a list of it.
     """
 
-    written_out: Callable[[Any], Any]
+    expand: Callable[[Any], Any]
     spelling: Mapping[str, Any] | None = None
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self.written_out, handler(source))
+        return core_schema.no_info_before_validator_function(self.expand, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         whole = handler(schema)

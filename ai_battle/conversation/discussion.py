@@ -148,7 +148,7 @@ class DiscussionRun:
         return "done", state.stop_reason or self._reason_to_end
 
     async def _wrap_up(self, limit: BudgetReached) -> None:
-        if not limit.is_full and not self._state.wrapped_up and self._plan.mode != "no-meta":
+        if not limit.is_full and not self._state.has_wrap_up and self._plan.mode != "no-meta":
             await self._take(self._speakers.wrap_up_speaker, "wrap_up", "wrap_up")
         await self._sum_up()
 

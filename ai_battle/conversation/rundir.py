@@ -17,7 +17,7 @@ from .reading import CONFIG, FILE, Progress
 TRANSCRIPT = "transcript.md"
 REPORT = "report.html"
 LONGEST_NAME = 60
-LEFT_BEHIND = (LOCK, f".{CONFIG}.partial")
+LEFTOVERS = (LOCK, f".{CONFIG}.partial")
 """Files of an interrupted start, which don't make a directory count as used."""
 
 
@@ -72,7 +72,7 @@ def require_free(out: Path) -> None:
     """Raises `ConfigError` if `out` is a file or a directory in use."""
     if out.exists() and not out.is_dir():
         raise ConfigError(f"{out} is a file; name a directory with --out.")
-    if out.exists() and any(entry.name not in LEFT_BEHIND for entry in out.iterdir()):
+    if out.exists() and any(entry.name not in LEFTOVERS for entry in out.iterdir()):
         way_out = f", or go on with its run: ai-battle resume {out}" if (out / FILE).exists() else "."
         raise ConfigError(f"{out} exists and is not empty; name another directory{way_out}")
 

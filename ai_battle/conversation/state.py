@@ -93,7 +93,7 @@ class State:
         self.position = plan.position(0)
         self.spoken: Counter[str] = Counter()
         self.silent: dict[str, str] = {}
-        self.failed_in_a_row: Counter[str] = Counter()
+        self.consecutive_failures: Counter[str] = Counter()
         self._descriptions: dict[str, str] = {}
         self.contexts = {p.name: self._context(p) for p in plan.participants}
         self.phase = (0, "")
@@ -113,7 +113,7 @@ class State:
         self.selected = self.last_regular = ""
         self.just_ended = False
         self.limit: BudgetReached | None = None
-        self.wrapped_up = False
+        self.has_wrap_up = False
         self.stop_reason = self.last_failure = ""
         self.ended: RunFinished | None = None
 
@@ -188,8 +188,8 @@ class State:
         self.finished += 1
         self._answered.add(event.speaker)
         self.silent.pop(event.speaker, None)
-        self.failed_in_a_row.pop(event.speaker, None)
-        self.wrapped_up = self.wrapped_up or event.kind == "wrap_up"
+        self.consecutive_failures.pop(event.speaker, None)
+        self.has_wrap_up = self.has_wrap_up or event.kind == "wrap_up"
         self._leave_turn(event)
 
     def _start_turn(self, event: TurnStarted) -> None:
@@ -223,8 +223,8 @@ class State:
         if event.speaker not in self._answered:
             self.silent[event.speaker] = event.error
         if event.policy == "skip":
-            self.failed_in_a_row[event.speaker] += 1
-            self.wrapped_up = self.wrapped_up or event.kind == "wrap_up"
+            self.consecutive_failures[event.speaker] += 1
+            self.has_wrap_up = self.has_wrap_up or event.kind == "wrap_up"
             self._leave_turn(event)
 
     def _leave_turn(self, event: TurnFinished | TurnFailed) -> None:
@@ -232,7 +232,7 @@ class State:
         if event.speaker == self.selected:  # otherwise the speaker, a person, has just called on somebody: keep it
             self.selected = ""
         self.spoken[event.speaker] += 1
-        if event.speaker in self._regulars and not self.wrapped_up:
+        if event.speaker in self._regulars and not self.has_wrap_up:
             self.taken += 1
             self.position = self._plan.position(self.taken)
             self.last_regular = event.speaker

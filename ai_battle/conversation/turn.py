@@ -280,7 +280,7 @@ class TurnTaker:
         is_last_of_silent_round = not state.finished and participant in regulars and state.taken + 1 >= len(regulars)
         stops = (
             _is_fatal(error)
-            or state.failed_in_a_row[participant.name] > 0
+            or state.consecutive_failures[participant.name] > 0
             # A model that was never reachable is a set-up error: stop before the others spend money.
             or (_is_absent(error) and not state.spoken[participant.name])
             or is_last_of_silent_round

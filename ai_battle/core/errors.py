@@ -145,7 +145,7 @@ def failure_kind(error: AIBattleError) -> str | None:
 
 
 # Ours, or meant for whoever runs the program. Panics of Rust extensions are BaseExceptions too, but neither of these.
-PASSED_ON = (AIBattleError, KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError)
+UNTRANSLATED = (AIBattleError, KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError)
 
 
 def error_text(error: BaseException | None) -> str:
@@ -170,5 +170,5 @@ class translate_errors:  # noqa: N801 - used like contextlib.suppress
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error and not isinstance(error, PASSED_ON):
+        if error and not isinstance(error, UNTRANSLATED):
             raise self._raises(f"{self._what}: {type(error).__name__}: {error_text(error)}") from error

@@ -25,7 +25,7 @@ _FILTERED = (
 TAB = "    "
 BLANK_LETTERS = "\u034f\u115f\u1160\u2800\u3164\uffa0"
 """Letters that count as printable but show nothing."""
-HIDDEN_IN_NAMES = BLANK_LETTERS + "⟨"
+UNSAFE_IN_NAMES = BLANK_LETTERS + "⟨"
 FREE = frozenset({"arguments", "parameters", "schema", "output_schema", "settings"})
 """Values under these keys are user data, so none of their keys is excluded, whatever its name."""
 NOTHING: frozenset[str] = frozenset()
@@ -98,7 +98,7 @@ def unescaped_name(shown: str) -> str:
 
 
 def _is_hidden(character: str) -> bool:
-    return not character.isprintable() or character in HIDDEN_IN_NAMES
+    return not character.isprintable() or character in UNSAFE_IN_NAMES
 
 
 def _character(digits: str) -> str:

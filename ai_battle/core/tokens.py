@@ -9,7 +9,7 @@ from .messages import Document, Image, Message, Part, PrefixCache, Text, Thinkin
 
 CHARACTERS_PER_TOKEN = 3.6
 TOKENS_PER_MESSAGE = 6
-_KEPT_AS = "tokens"
+_CACHE_KEY = "tokens"
 TOKENS_PER_IMAGE = 1_200
 """Used when the size of a picture is unknown."""
 TOKENS_PER_SECOND = 300
@@ -49,9 +49,9 @@ def estimate_message(
     if files is not USUAL_FILES or characters_per_token != CHARACTERS_PER_TOKEN:
         return estimate_parts(message.parts, characters_per_token, files) + TOKENS_PER_MESSAGE
     # Conversations send the same messages again in every turn, so the estimate is kept next to the encoded bytes.
-    if _KEPT_AS not in message.encoded:
-        message.encoded[_KEPT_AS] = b"%d" % (estimate_parts(message.parts) + TOKENS_PER_MESSAGE)
-    return int(message.encoded[_KEPT_AS])
+    if _CACHE_KEY not in message.encoded:
+        message.encoded[_CACHE_KEY] = b"%d" % (estimate_parts(message.parts) + TOKENS_PER_MESSAGE)
+    return int(message.encoded[_CACHE_KEY])
 
 
 def estimate_request(

@@ -17,9 +17,9 @@ from .store import EvidenceStore
 
 LESSONS, WITHOUT = "lessons", "requests without lessons"
 """Collections of a store: the lessons of a pair, and how often help was asked for without them."""
-WORDS, LOOKED_UP, SEARCHED = 64, 24, 8
+WORDS, MOST_LOOKUPS, SEARCHED = 64, 24, 8
 """Words of a request that are kept; the longest of them, whose frequency is looked up; the rarest, searched for."""
-LOOKED_AT, CANDIDATES = 3_000, 12
+EXAMINED, CANDIDATES = 3_000, 12
 """About how many requests with these words are examined, and how many are compared."""
 PLACED = 60
 """The number of lessons, by words and newest, whose similarity of meaning is computed."""
@@ -90,7 +90,7 @@ def keep_lesson(
 
 def find_lessons(store: EvidenceStore, pair: str, prompt: str, most: int) -> Sequence[Lesson]:
     """Returns the lessons that are similar enough, the most similar first."""
-    words = sorted(_words(prompt), key=len, reverse=True)[:LOOKED_UP]
+    words = sorted(_words(prompt), key=len, reverse=True)[:MOST_LOOKUPS]
     counts = store.records_with(words)
     found = store.search(LESSONS, pair, _rarest(counts), CANDIDATES) if counts else ()
     near = sorted(((_similarity(words, counts, each.text.split()), each) for each in found), key=lambda one: -one[0])
@@ -102,7 +102,7 @@ def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place:
 
     After them come lessons with similar words that have no embedding by that model.
     """
-    counts = store.records_with(sorted(_words(prompt), key=len, reverse=True)[:LOOKED_UP])
+    counts = store.records_with(sorted(_words(prompt), key=len, reverse=True)[:MOST_LOOKUPS])
     found = [*store.search(LESSONS, pair, _rarest(counts), PLACED), *store.records(LESSONS, pair, newest=PLACED)]
     lessons = {record.key: _lesson(record.document) for record in found}.values()
     here = vector_of(place.vector)
@@ -168,7 +168,7 @@ def _words(text: str) -> list[str]:
 def _rarest(counts: Mapping[str, int]) -> Sequence[str]:
     """Returns the rarest words: frequent ones cost much time and say little."""
     totals = [*accumulate(counts.values())]
-    return [word for place, word in enumerate(counts) if not place or (place < SEARCHED and totals[place] <= LOOKED_AT)]
+    return [word for place, word in enumerate(counts) if not place or (place < SEARCHED and totals[place] <= EXAMINED)]
 
 
 def _similarity(words: Sequence[str], counts: Mapping[str, int], others: Sequence[str]) -> float:

@@ -132,17 +132,17 @@ class OnRay:
         limit = JobLimit(budget.limits.cost_usd, budget.limits.unpriced, budget.payer) if budget else None
         pickled = pickle.dumps(job)
         reasons: list[str] = []
-        lost_with: RayDriver | None = None
+        lost_driver: RayDriver | None = None
         while len(reasons) < MOST_LOSSES:
             driver = await self._live_driver(budget)
             try:
                 result, usage = await driver.ask((pickled, limit))
             except JobLost as lost:
                 book(ModelReplied("", Usage(cost_usd=lost.spent_usd), 0.0, estimated=True))
-                if driver is not lost_with or not driver.is_gone:  # the jobs of a lost node end first, then its driver
+                if driver is not lost_driver or not driver.is_gone:  # a lost node's jobs end before its driver
                     reasons.append(str(lost))
                     self._note_loss()
-                lost_with = driver
+                lost_driver = driver
                 continue
             book(ModelReplied("", usage, 0.0))  # paid for in another process
             if isinstance(result, BaseException):

@@ -21,7 +21,7 @@ from ..core.exchange import ModelRequest
 from ..core.files import cache_directory, make_private
 from ..core.messages import FILE_KINDS
 from ._endpoints import provider_traits
-from ._names import KNOWN_ON, ModelName
+from ._names import CATALOGUE_DATE, ModelName
 from ._prices import context_window
 
 SECONDS = 24 * 3600  # for which a refusal counts, as servers and their models change
@@ -169,7 +169,7 @@ class LearnedRefusals:
 
     def __init__(self, endpoint: str, model: str, *, learns: bool = True) -> None:
         self._learns = learns
-        self._remembered_as = (endpoint, model)
+        self._refusal_key = (endpoint, model)
         self._refused: set[str] = set()
         self._warned: set[str] = set()
 
@@ -177,7 +177,7 @@ class LearnedRefusals:
         """Returns the request without the options that were refused before."""
         if not (request.options and self._learns):
             return request
-        refused = self._memory.refuses(*self._remembered_as) | self._refused
+        refused = self._memory.refuses(*self._refusal_key) | self._refused
         for option in sorted(refused & request.options.keys()) if refused else ():
             request = await self._without(request, option, ", as it did before.", emit)
         return request
@@ -192,7 +192,7 @@ class LearnedRefusals:
             return None
         if _FOR_GOOD.search(str(error)):
             self._refused.add(option)
-            self._memory.remember(*self._remembered_as, option)
+            self._memory.remember(*self._refusal_key, option)
         return await self._without(request, option, f": {error}", emit)
 
     @cached_property
@@ -203,7 +203,7 @@ class LearnedRefusals:
     async def _without(self, request: ModelRequest, option: str, why: str, emit: Emit) -> ModelRequest:
         if option not in self._warned or request.wants.each_warning:
             self._warned.add(option)
-            await emit(Warned(f"{option!r} is left out: {'/'.join(self._remembered_as)} refuses it{why}", option))
+            await emit(Warned(f"{option!r} is left out: {'/'.join(self._refusal_key)} refuses it{why}", option))
         return replace(request, options={name: value for name, value in request.options.items() if name != option})
 
 
@@ -272,7 +272,7 @@ def merge_capabilities(
                 ("file", stated),
                 ("learned", dict.fromkeys(refused & set(NAMES), False)),
                 ("server", asked),
-                (f"table of {KNOWN_ON}", _table(name)),
+                (f"table of {CATALOGUE_DATE}", _table(name)),
                 ("genai-prices", {"context_window": context_window(name)}),
             )
         ),

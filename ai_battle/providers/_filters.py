@@ -50,12 +50,12 @@ class NamedClient(ClientWrapper):
         return await self.client.complete(replace(request, system=system, options=options), emit_named)
 
 
-LEFT_OUT = frozenset({"images", "documents", "video", "json_schema", "reasoning"})
+REMOVABLE = frozenset({"images", "documents", "video", "json_schema", "reasoning"})
 UNSEEN = Text("(a picture, which you can't see)\n\n")
 
 
 class CapabilityFilter(ClientWrapper):
-    """Removes features from requests that the model lacks; `lacks` is a subset of `LEFT_OUT`."""
+    """Removes features from requests that the model lacks; `lacks` is a subset of `REMOVABLE`."""
 
     def __init__(self, client: ModelClient, lacks: frozenset[str], *, has_files: bool = False) -> None:
         super().__init__(client)

@@ -16,7 +16,7 @@ from ..core import plugins
 from ..core.errors import ConfigError
 from ._endpoints import packaged_providers, provider_traits
 
-KNOWN_ON = "2026-11-20"
+CATALOGUE_DATE = "2026-11-20"
 
 ONE_LETTER = 0.93  # the similarity of two names that differ in one letter
 _LEVEL = re.compile(r"-reasoning-(none|low|medium|high)$")
@@ -61,7 +61,7 @@ class Catalogue:
 
 @cache
 def catalogue() -> Catalogue:
-    """Returns the catalogue of the vendors' models as of `KNOWN_ON`."""
+    """Returns the catalogue of the vendors' models as of `CATALOGUE_DATE`."""
     known = Catalogue({}, {}, {}, {}, {}, {})
     for file in sorted((Path(__file__).parent / "catalogue").glob("*.toml")):
         vendor, table = file.stem, tomllib.loads(file.read_text(encoding="utf-8"))

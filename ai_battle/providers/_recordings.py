@@ -16,7 +16,7 @@ from ..core.messages import Message
 from ..core.redaction import NO_SECRETS, Redactor
 from ..wire.genai import message_from_json, message_to_json, usage_from_json, usage_to_json
 
-_KEPT_AS = "recording"
+_CACHE_KEY = "recording"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +92,9 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
 
 def _digest_of(message: Message) -> str:
     """Returns a message's digest, kept with the message so that a long history is not hashed again in each turn."""
-    kept = message.encoded.get(_KEPT_AS)
+    kept = message.encoded.get(_CACHE_KEY)
     if kept is None:
-        kept = message.encoded[_KEPT_AS] = _digest(message_to_json(message)).encode()
+        kept = message.encoded[_CACHE_KEY] = _digest(message_to_json(message)).encode()
     return kept.decode()
 
 

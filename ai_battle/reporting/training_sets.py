@@ -18,7 +18,7 @@ Shape: TypeAlias = Literal["openai", "trl"]
 """The trainer that reads the data. For answers alone (sft) both formats are the same, also for Unsloth."""
 ASKED = {"sft": "messages", "dpo": "input"}
 """The key of a document that holds its request."""
-HELD_BACK = 10
+VALIDATION_SHARE = 10
 """One of this many examples is for validation."""
 
 
@@ -44,7 +44,7 @@ def training_set(
 
 
 def _is_held_back(request: bytes) -> bool:
-    return int(hashlib.sha256(request).hexdigest(), 16) % HELD_BACK == 0
+    return int(hashlib.sha256(request).hexdigest(), 16) % VALIDATION_SHARE == 0
 
 
 def _of_store(store: EvidenceStore, wanted: str) -> Iterator[Mapping[str, Any]]:

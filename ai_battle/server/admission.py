@@ -32,7 +32,7 @@ class KeyQueue:
     most: int = 0
     running: int = 0
     shared: int = 0
-    served_last: int = 0
+    last_served: int = 0
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
     came: deque[float] = field(default_factory=deque)
 
@@ -120,7 +120,7 @@ class Admission:
 
     def _take(self, queue: KeyQueue) -> None:
         self._places_taken += 1
-        queue.served_last = self._places_taken
+        queue.last_served = self._places_taken
         self.running += 1
         queue.running += 1
 
@@ -156,7 +156,7 @@ class Admission:
 
     def _next_queue(self) -> KeyQueue | None:
         ready = (queue for queue in self._queues.values() if queue.waiting and queue.has_room)
-        return min(ready, key=lambda queue: queue.served_last, default=None)
+        return min(ready, key=lambda queue: queue.last_served, default=None)
 
 
 async def read_body(http: web.Request, limits: ServerLimits) -> bytes:

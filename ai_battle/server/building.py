@@ -128,9 +128,9 @@ class RouteBuilder:
     def _shadow_model(self, route: str, settings: RouteSettings, place: str, spec: HelperSettings) -> Model:
         """Builds a model that only the shadow uses, and closes."""
         apart = replace(self._in_role(f"{route}.shadow"), models=[])
-        reached_by = (settings.headers, settings.api_key) if spec is settings.model else ()
+        access = (settings.headers, settings.api_key) if spec is settings.model else ()
         with about(place):
-            return apart._model(f"{route}.{place}", spec, *reached_by)
+            return apart._model(f"{route}.{place}", spec, *access)
 
     def _helper(self, route: str, plans: bool, speaker: str, settings: HelperSettings) -> Model:
         with about(speaker.removeprefix(f"{route}.")):

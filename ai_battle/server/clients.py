@@ -32,10 +32,10 @@ class ToolFallback(ClientWrapper):
     `native` says whether it has tools; None means unknown. A refusal is remembered, so that it costs one call a day.
     """
 
-    def __init__(self, client: ModelClient, native: bool | None, known_as: tuple[str, str]) -> None:
+    def __init__(self, client: ModelClient, native: bool | None, refusal_key: tuple[str, str]) -> None:
         super().__init__(client)
         self._native = native
-        self._known_as = known_as
+        self._refusal_key = refusal_key
         self._memory = RefusalMemory.load()
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
@@ -47,12 +47,12 @@ class ToolFallback(ClientWrapper):
             if not request.tools or self._native or not late.tool_formats.refuses_tools(error):
                 raise
             if request.tool_choice == "auto" or "tool_choice" not in str(error):  # else it may refuse just the choice
-                self._memory.remember(*self._known_as, TOOLS)
+                self._memory.remember(*self._refusal_key, TOOLS)
             return await self._in_words.complete(request, emit)
 
     @property
     def _has_tools(self) -> bool:
-        return TOOLS not in self._memory.refuses(*self._known_as) if self._native is None else self._native
+        return TOOLS not in self._memory.refuses(*self._refusal_key) if self._native is None else self._native
 
     @cached_property
     def _in_words(self) -> ModelClient:

@@ -58,7 +58,7 @@ STATUSES: Mapping[type[AIBattleError], int] = {
     ProviderError: 502, AIBattleError: 500,
 }  # fmt: skip
 # An upstream's statuses that mean the same to our client.
-PASSED_ON = frozenset((400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529))
+CLIENT_STATUSES = frozenset((400, 401, 402, 403, 404, 408, 409, 413, 422, 429, 500, 502, 503, 504, 529))
 TOO_LONG = "prompt is too long"  # the phrase at which agents compact their history
 
 
@@ -94,7 +94,7 @@ def client_failure(error: AIBattleError) -> Failure:
 
 
 def _status(error: AIBattleError) -> int:
-    if isinstance(error, ProviderError) and error.status in PASSED_ON:
+    if isinstance(error, ProviderError) and error.status in CLIENT_STATUSES:
         return error.status
     return next(status for kind, status in STATUSES.items() if isinstance(error, kind))
 

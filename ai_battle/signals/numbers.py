@@ -11,10 +11,10 @@ from unicodedata import normalize
 LATIN = "_A-Za-z\u00c0-\u024f\u0370-\u03ff"
 """Letters that make a digit part of a name ("B2"). Chinese characters don't: they may touch a number."""
 _SPACE = "\u00a0\u2007\u2009\u202f"
-_GROUPED_BY_SPACE = re.compile(
+_SPACE_GROUPS = re.compile(
     rf"\d(?<![{LATIN}\d.,]\d)\d{{0,2}}(?:(?:[{_SPACE}]\d{{3}})+|(?: \d{{3}})+)(?![\d {_SPACE}]?\d)"
 )
-_GROUPED_BY_MARK = re.compile(rf"\d(?<![{LATIN}\d.,]\d)\d{{0,2}}(?:['\u2019\u066c]\d{{3}})+(?!\d)")
+_MARK_GROUPS = re.compile(rf"\d(?<![{LATIN}\d.,]\d)\d{{0,2}}(?:['\u2019\u066c]\d{{3}})+(?!\d)")
 _CHAIN = re.compile(r"\d(?<![.,]\d)\d*(?:[.,]\d+)+")
 _TEN_THOUSANDS = re.compile(rf"(?<![{LATIN}\d.])(\d{{1,12}}(?:\.\d{{1,8}})?) ?([万萬億亿])(\d{{1,4}}(?![\d.]))?")
 _WORTH = {"\u4e07": 10**4, "\u842c": 10**4, "\u5104": 10**8, "\u4ebf": 10**8}
@@ -63,10 +63,10 @@ def plain_digits(text: str) -> str:
 def plain_numbers(text: str, *, decimal_comma: bool = False) -> str:
     """Rewrites numbers as 1234.5. Dates, versions and lists are kept."""
     if not text.isascii():
-        text = _TEN_THOUSANDS.sub(_multiply, _GROUPED_BY_MARK.sub(_join_groups, text))
+        text = _TEN_THOUSANDS.sub(_multiply, _MARK_GROUPS.sub(_join_groups, text))
     elif "'" in text:
-        text = _GROUPED_BY_MARK.sub(_join_groups, text)
-    text = _GROUPED_BY_SPACE.sub(_join_groups, text)
+        text = _MARK_GROUPS.sub(_join_groups, text)
+    text = _SPACE_GROUPS.sub(_join_groups, text)
     if "," in text or "." in text:
         return _CHAIN.sub(lambda chain: _plain_chain(chain.group(), decimal_comma), text)
     return text
@@ -144,7 +144,7 @@ _SCALES = {
 }  # fmt: skip
 SCALE_WORDS = {word: Fraction(worth) for worth, words in _SCALES.items() for word in words.split()}
 _PERCENT = Fraction(1, 100)
-_COUNTED_IN = re.compile(
+_UNIT_WORD = re.compile(
     r" ?(?:%|per ?cent|Prozent|procent|pour cent|por ciento|por cento"
     rf"|({'|'.join(sorted(SCALE_WORDS, key=len, reverse=True))}))(?!\w)"
 )
@@ -170,7 +170,7 @@ def amounts(text: str) -> Iterator[Amount]:
     text = without_latex(text)
     for match in _NUMBER.finditer(text):
         if (value := _value(match)) is not None:
-            counted = _COUNTED_IN.match(text, match.end())
+            counted = _UNIT_WORD.match(text, match.end())
             yield Amount(value, SCALE_WORDS.get(counted[1], _PERCENT) if counted else Fraction(1))
 
 

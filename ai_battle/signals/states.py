@@ -40,10 +40,10 @@ def _states(text: str) -> dict[str, set[str]]:
     """Returns the states that a text reports, by group."""
     plain = text[:_LONGEST].casefold().replace("\u2019", "'")
     words = " ".join((*(f"{word}." for word in plain_words(plain)), "n't." if "n't" in plain else ""))
-    marks, told_by = _marks()
+    marks, reports = _marks()
     states: dict[str, set[str]] = {}
     for mark in set(marks.findall(f" {words}\0{plain}")):
-        for group, state in told_by[mark]:
+        for group, state in reports[mark]:
             states.setdefault(group, set()).add(state)
     return states
 
@@ -62,5 +62,5 @@ def _marks() -> tuple[re.Pattern[str], Mapping[str, set[tuple[str, str]]]]:
             group, state = named.split()
             for mark in marks.casefold().split():
                 listed.setdefault(mark if _UNSPACED.search(mark) else f" {mark}", set()).add((group, state))
-    told_by = {long: {each for mark in listed if long.startswith(mark) for each in listed[mark]} for long in listed}
-    return re.compile(f"(?=({one_of(listed)}))"), told_by
+    reports = {long: {each for mark in listed if long.startswith(mark) for each in listed[mark]} for long in listed}
+    return re.compile(f"(?=({one_of(listed)}))"), reports

@@ -23,7 +23,7 @@ LONGEST_PAUSE = 5.0
 MAX_PARALLEL = 8
 FAILURES = 5
 CIRCLE = "the model goes in a circle"
-GIVEN_ALREADY = "the model asks again for what it was given"
+REPEATED_QUESTION = "the model asks again for what it was given"
 NO_SUCH_TOOLS = "the model calls tools that there are not, or writes calls that can't be read"
 
 
@@ -119,7 +119,7 @@ class CallGuard:
     @property
     def in_circles(self) -> bool:
         """Returns whether the calls ended because they got nowhere, rather than at a limit."""
-        return self.ended in (CIRCLE, GIVEN_ALREADY, NO_SUCH_TOOLS)
+        return self.ended in (CIRCLE, REPEATED_QUESTION, NO_SUCH_TOOLS)
 
     def result_without_running(self, planned: PlannedCall) -> ToolResult | None:
         """Returns the result of an equal call, if nothing was written since, or a refusal; None if it must run."""
@@ -187,7 +187,7 @@ class CallGuard:
 
     def _reason(self, done: _Round) -> str:
         if done.is_all(done.replayed):
-            return GIVEN_ALREADY
+            return REPEATED_QUESTION
         if len(self._past) > 1 and all(past.is_all(past.unknown) for past in self._past[-2:]):
             return NO_SUCH_TOOLS
         if len(self._past) >= self._limits.rounds:

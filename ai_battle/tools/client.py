@@ -112,7 +112,7 @@ class _ToolTurn:
         self._steps: list[Message] = []
         self._results: list[ToolResult] = []
         self._transient: tuple[Message, ...] = ()  # messages that go with the next request alone
-        self._held_back: ModelResponse | None = None
+        self._first_answer: ModelResponse | None = None
         self._may_ask_back = True
         self._ids = {part.id for message in request.messages for part in message.parts if isinstance(part, ToolCall)}
 
@@ -129,10 +129,10 @@ class _ToolTurn:
                 may_call = await self._run_calls(response, requested)
             elif self._should_ask_back(requested):
                 # If the model says that it did not mean the calls, this answer is used.
-                self._may_ask_back, self._held_back = False, response
+                self._may_ask_back, self._first_answer = False, response
                 self._transient = (assistant(response.text), user(prompt("unrun_call")))
             else:
-                answer = self._held_back or response
+                answer = self._first_answer or response
                 # Running tools and then saying nothing is not an answer.
                 return await (self._accept(answer) if answer.text.strip() or not self._results else self._sum_up())
         return await self._sum_up()
@@ -161,14 +161,14 @@ class _ToolTurn:
 
     async def _read_calls(self, response: ModelResponse) -> "RequestedCalls":
         requested = RequestedCalls.of(response, self._registry.specs, self._messages)
-        if self._held_back is None:
+        if self._first_answer is None:
             for proposal in requested.proposals:
                 await self._emit(ToolProposed(proposal.call, proposal.kind))
         return requested
 
     async def _run_calls(self, response: ModelResponse, requested: "RequestedCalls") -> bool:
         """Runs the calls, or tells the model what could not be read. Returns whether it may call again."""
-        self._held_back = None
+        self._first_answer = None
         limits, guard = self._client.limits, self._guard
         # Slows down a model that asks again and again, and with it what its calls cost.
         await asyncio.sleep(limits.pause_before(guard.rounds + 1))

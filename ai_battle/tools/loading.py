@@ -57,12 +57,12 @@ def build(settings: Tools, place: LoadContext) -> ToolRegistry:
         return registry
     dropped = _drop_in_tools(settings, place)
     given = {entry.name: entry.parameters for entry in settings.registry}
-    turned_off = {entry.name for entry in settings.registry if not entry.enabled}
+    disabled = {entry.name for entry in settings.registry if not entry.enabled}
     for name, source in dropped.items():
-        if name not in turned_off:
+        if name not in disabled:
             registry.register_tool(make_tool(source, given.get(name, {}), place))
     for entry in settings.registry:
-        if entry.name not in {*turned_off, *dropped}:
+        if entry.name not in {*disabled, *dropped}:
             registry.register_tool(by_name(entry.name, entry.parameters, place, list(dropped)))
     return registry
 

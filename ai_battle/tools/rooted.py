@@ -32,7 +32,7 @@ CHUNK = 1 << 20
 ANY_MAY_WRITE = 0o222
 OUTSIDE = re.compile(r"/|~|.:")  # an absolute path, a home directory, a drive
 # Files and folders from which other programs run code, unasked, when the user next opens the workspace with them.
-RUN_BY_OTHERS = frozenset(
+AUTORUN_NAMES = frozenset(
     (
         ".git", ".hg", ".svn", ".vscode", ".idea", ".zed", ".devcontainer", ".husky", ".mcp.json", ".envrc", ".direnv",
         ".cursor", ".claude", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el",
@@ -174,7 +174,7 @@ def _must_not_hold_home(root: Path) -> None:
 
 def _must_be_writable(steps: tuple[str, ...]) -> None:
     for step in steps:
-        if (plain := _plain(step)) in RUN_BY_OTHERS or plain.endswith(TASKS):
+        if (plain := _plain(step)) in AUTORUN_NAMES or plain.endswith(TASKS):
             raise ToolError(f"{'/'.join(steps)}: {step} is not written to, since other programs run what stands there.")
 
 

@@ -39,12 +39,17 @@ class ToolSupport:
 
     native: bool | None
     memory: RefusalStore
-    known_as: tuple[str, str]
+    refusal_key: tuple[str, str]
 
     def client_of(self, model: ModelClient, calling: Calling = "auto", tool_format: str = "") -> AutoTools:
         """Returns the model as a client that calls tools in the way that suits it."""
         return AutoTools(
-            model, calling, native=self.native, memory=self.memory, known_as=self.known_as, tool_format=tool_format
+            model,
+            calling,
+            native=self.native,
+            memory=self.memory,
+            refusal_key=self.refusal_key,
+            tool_format=tool_format,
         )
 
 

@@ -154,16 +154,16 @@ class ObjectShape:
 class TaggedShape:
     """Requires an object of the kind that its field `name` gives, or of kind `otherwise` if that field is missing.
 
-    Objects of unknown kinds pass unless `known_only`. `names` maps each kind to its fields that have a shape.
+    Objects of unknown kinds pass unless `strict_kinds`. `names` maps each kind to its fields that have a shape.
     """
 
     def __init__(
-        self, name: str, kinds: Mapping[str, Shape], otherwise: str | None = None, *, known_only: bool = False
+        self, name: str, kinds: Mapping[str, Shape], otherwise: str | None = None, *, strict_kinds: bool = False
     ) -> None:
         self._name = name
         self._kinds = {kind: as_check(shape) for kind, shape in kinds.items()}
         self._otherwise = otherwise
-        self._known = one_of(*kinds) if known_only else text
+        self._known = one_of(*kinds) if strict_kinds else text
         self.names = {
             kind: shape.names | {name} for kind, shape in self._kinds.items() if isinstance(shape, ObjectShape)
         }

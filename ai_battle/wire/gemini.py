@@ -58,7 +58,7 @@ UNUSABLE = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFOR
 
 MARKS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion"})  # one at least is in each answer
 READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
-READ_IN_CANDIDATE = frozenset({"content", "finishReason", "index"})
+CANDIDATE_FIELDS = frozenset({"content", "finishReason", "index"})
 
 PART_FIELDS = ("text", "functionCall", "inlineData", "fileData")
 # Gemini 3 rejects a turn of calls without a signature; Google documents this value for calls of another model.
@@ -229,7 +229,7 @@ def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelRespo
     parts = (candidate.get("content") or {}).get("parts") or ()
     message = Message("assistant", with_ids(tuple(_join_texts(_decode_part(part) for part in parts))))
     stop = STOPS.get(candidate.get("finishReason"), "content_filter")
-    about = own(WIRE, unknown_fields(WIRE, candidate, READ_IN_CANDIDATE))
+    about = own(WIRE, unknown_fields(WIRE, candidate, CANDIDATE_FIELDS))
     return ModelResponse(
         message,
         stop="tool_calls" if message.tool_calls and stop == "end" else stop,

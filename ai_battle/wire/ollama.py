@@ -20,8 +20,8 @@ __all__ = ["StreamReader", "decode_error", "decode_response", "decode_usage", "e
 WIRE = "ollama"
 own = partial(bodies.own, WIRE)
 unknown_fields = partial(bodies.unknown_fields, WIRE)
-KNOWN_IN_MESSAGES = frozenset(("role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"))
-KNOWN_IN_CALLS = frozenset(("id", "type", "function"))
+MESSAGE_FIELDS = frozenset(("role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"))
+CALL_FIELDS = frozenset(("id", "type", "function"))
 KNOWN = frozenset(("model", "message", "done", "done_reason", "prompt_eval_count", "eval_count"))
 MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 OUTSIDE = ("keep_alive", "think", "logprobs", "top_logprobs")  # options that Ollama takes at the top level
@@ -153,9 +153,9 @@ def _stop_from(last: Mapping[str, Any], message: Message) -> Stop:
 def _decode_message(body: Mapping[str, Any]) -> Message:
     thought, content = field_or(body, "thinking", ""), field_or(body, "content", "")
     parts_before_calls = [part for part in (Thinking(thought), Text(content)) if part.text]
-    calls = (decode_call(call, WIRE, KNOWN_IN_CALLS) for call in body.get("tool_calls") or ())
+    calls = (decode_call(call, WIRE, CALL_FIELDS) for call in body.get("tool_calls") or ())
     parts = with_ids((*parts_before_calls, *_pictures(body), *calls))
-    return Message("assistant", parts, extra=unknown_fields(body, KNOWN_IN_MESSAGES))
+    return Message("assistant", parts, extra=unknown_fields(body, MESSAGE_FIELDS))
 
 
 def _pictures(body: Mapping[str, Any]) -> Iterable[Image]:
@@ -190,7 +190,7 @@ class OllamaReader(streams.StreamReader):
         return ""
 
     def _take_call(self, body: Mapping[str, Any]) -> ToolCallDelta:
-        call = decode_call(body, WIRE, KNOWN_IN_CALLS)
+        call = decode_call(body, WIRE, CALL_FIELDS)
         number, id_ = self._number_call(call.id)
         self._calls.append({**body, "id": id_})
         return ToolCallDelta(number, id_, call.name, call.malformed or dumps(call.arguments).decode())

@@ -5,7 +5,7 @@ from typing import get_args
 from ai_battle.conversation import records
 from ai_battle.core.events import DELTAS, Event
 
-from .source import documented, outline
+from .source import docstring, outline
 
 HEAD = """# Events
 
@@ -30,5 +30,5 @@ def page() -> str:
 def _section(kind: type) -> str:
     journalled = "" if kind in DELTAS else f"In the journal: `{records.layout(kind)[0]}`."
     return "\n\n".join(
-        filter(None, (f"## {kind.__name__}", f"```python\n{outline(kind)}\n```", documented(kind), journalled))
+        filter(None, (f"## {kind.__name__}", f"```python\n{outline(kind)}\n```", docstring(kind), journalled))
     )

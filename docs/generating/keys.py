@@ -111,10 +111,10 @@ def _not_built_yet() -> dict[str, str]:
 
 
 def _title(name: str) -> str:
-    return {FILE: "The file", "ParticipantSettings": "A participant"}.get(name, _spaced(name))
+    return {FILE: "The file", "ParticipantSettings": "A participant"}.get(name, _in_words(name))
 
 
-def _spaced(name: str) -> str:
+def _in_words(name: str) -> str:
     words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name)
     return words.strip().capitalize()
 
@@ -128,15 +128,15 @@ def _default(key: str, prop: Schema, schema: Schema) -> str:
         return "*required*"
     default = prop.get("default")
     is_open = default in (None, "", [], {}) or isinstance(default, dict)
-    return "" if is_open else code(_written(default))
+    return "" if is_open else code(_flow_yaml(default))
 
 
 def _meaning(prop: Schema, note: str) -> str:
-    examples = f"For example {code(_written(prop['examples'][0]))}." if prop.get("examples") else ""
+    examples = f"For example {code(_flow_yaml(prop['examples'][0]))}." if prop.get("examples") else ""
     return " ".join(filter(None, (prop.get("description", ""), examples, note)))
 
 
-def _written(value: Any) -> str:
+def _flow_yaml(value: Any) -> str:
     text: str = yaml.safe_dump(value, default_flow_style=True, width=200)
     return text.removesuffix("...\n").strip()
 

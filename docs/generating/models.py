@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ai_battle.providers import _names, gemini
 from ai_battle.providers._endpoints import ENDPOINTS, packaged_providers, provider_traits
-from ai_battle.providers._names import KNOWN_ON, catalogue
+from ai_battle.providers._names import CATALOGUE_DATE, catalogue
 
 from .tables import code, codes, table
 
@@ -55,7 +55,7 @@ def page() -> str:
             TEXT.format(dashed=dashed, styles=styles),
             "## Providers\n\nKeys and addresses in the file's `providers:` section take precedence over these.",
             table(("provider", "what answers", "address", "variable for it", "key"), _providers()),
-            f"## Well-known names\n\nAs of {KNOWN_ON}.",
+            f"## Well-known names\n\nAs of {CATALOGUE_DATE}.",
             table(("provider", "names"), ((code(provider), codes(names)) for provider, names in known.names.items())),
             "## Short names",
             table(

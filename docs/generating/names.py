@@ -9,7 +9,7 @@ from typing import Any
 
 import ai_battle
 
-from .source import Function, documented, methods, outline, parsed, signature
+from .source import Function, docstring, methods, outline, signature, syntax_tree
 from .tables import codes
 
 HEAD = """# Python names
@@ -48,7 +48,7 @@ def _entries(module: ModuleType, names: Any) -> Iterator[str]:
         if inspect.isclass(thing):
             yield _class(name, thing)
         elif inspect.isfunction(thing):
-            yield _entry(name, _python(signature(_function(thing))), documented(thing))
+            yield _entry(name, _python(signature(_function(thing))), docstring(thing))
         elif inspect.ismodule(thing):
             yield _entry(name, "", inspect.getdoc(thing) or "")
         elif isinstance(thing, Mapping):
@@ -56,7 +56,7 @@ def _entries(module: ModuleType, names: Any) -> Iterator[str]:
 
 
 def _function(thing: Any) -> Function:
-    node = parsed(thing)
+    node = syntax_tree(thing)
     assert isinstance(node, Function)
     return node
 
@@ -64,7 +64,7 @@ def _function(thing: Any) -> Function:
 def _class(name: str, thing: type) -> str:
     if name != thing.__name__:
         return _entry(name, "", f"Another name of `{thing.__name__}`.")
-    parts = [_python(outline(thing)), documented(thing)]
+    parts = [_python(outline(thing)), docstring(thing)]
     parts += [f"{_python(signature(method))}\n\n{_docstring(method)}".strip() for method in methods(thing)]
     return _entry(name, *parts)
 

@@ -235,8 +235,8 @@ def test_what_notify_on_does_not_ask_for_is_not_shown(notify_on: set[str]) -> No
     look = ViewOptions(notify_on=notify_on)
     for make in (LiveView, PlainLines):
         out = io.StringIO()
-        shown_by = make(out, look)
-        asyncio.run(send_to(shown_by, *HAPPENED.values()))
+        text_view = make(out, look)
+        asyncio.run(send_to(text_view, *HAPPENED.values()))
         shown = {
             "timeout": "idle clock" in out.getvalue(),
             "retry": "waiting" in out.getvalue(),
@@ -296,13 +296,13 @@ async def test_of_a_long_file_the_beginning_opens_the_discussion_and_the_questio
 async def test_where_there_is_no_cursor_the_text_comes_as_it_is_said() -> None:
     """As in a notebook."""
     out = io.StringIO()
-    shown_by = StreamedText(out, ViewOptions())
-    await shown_by(RunStarted("robots", "", {"Ann": "phi4"}))
-    await shown_by(TurnStarted(1, 1, "Ann"))
-    await shown_by(TextDelta("It"))
+    text_view = StreamedText(out, ViewOptions())
+    await text_view(RunStarted("robots", "", {"Ann": "phi4"}))
+    await text_view(TurnStarted(1, 1, "Ann"))
+    await text_view(TextDelta("It"))
     on_the_way = out.getvalue()
     for event in (TextDelta(" is\x1b."), finished_turn("It is."), TurnStarted(2, 1, "Bob"), finished_turn("At once.")):
-        await shown_by(event)
+        await text_view(event)
 
     assert on_the_way == "robots: Ann (phi4)\n\nAnn: It"
     assert out.getvalue() == "robots: Ann (phi4)\n\nAnn: It is␛.\n\nBob: At once.\n"

@@ -93,7 +93,7 @@ async def test_two_results_in_a_row_that_tell_of_failure_are_trouble_whatever_th
 @tool
 def look_up(what: str, branch: str = "") -> str:
     """Looks something up."""
-    return LOOKED_UP[what, branch]
+    return FINDINGS[what, branch]
 
 
 @tool(writes=True)
@@ -102,7 +102,7 @@ def send_message(to: str, text: str) -> str:
     return "delivered"
 
 
-LOOKED_UP = {
+FINDINGS = {
     ("library", ""): "Mon-Sat 10-19",
     ("fees", ""): "25 a year",
     ("state", "marsh"): "passed",

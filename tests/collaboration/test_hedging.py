@@ -251,5 +251,5 @@ async def test_the_helper_starts_where_the_beginning_of_an_answer_is_doubtful(do
     response = await pair.complete(model_request(), heard := HelpLog())
 
     assert response.text == BIG
-    (asked_for,) = heard.of(HelpAsked)
-    assert (asked_for.reason == "what there is of its answer is doubtful") == is_early
+    (help_asked,) = heard.of(HelpAsked)
+    assert (help_asked.reason == "what there is of its answer is doubtful") == is_early

@@ -58,7 +58,7 @@ def test_at_the_defaults_not_more_than_four_answers_in_ten_get_help() -> None:
 
 def test_right_answers_are_left_alone() -> None:
     """At once at most one in a hundred; at the defaults one in ten of a model, one in twenty everyday ones."""
-    recorded, everyday = figures.rows_left_alone([sample()])
+    recorded, everyday = figures.unhelped_rows([sample()])
     assert max(*recorded.at_once.values(), *everyday.at_once.values()) <= 0.01
     assert recorded.stuck <= 0.1
     assert everyday.stuck <= 0.05

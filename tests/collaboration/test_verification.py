@@ -226,7 +226,7 @@ def test_prompts_that_only_look_like_programs_are_read_quickly(text: str) -> Non
 
 LISTS = "```python\nx = [1, 2, 3]\nx.{}\n```"
 MEANS = "Write `avg(xs)`. For example avg([1, 1, 2]) -> 1.33"
-LEFT_ALONE = (
+UNVERIFIABLE = (
     ("What is the value of x?\n" + LISTS.format("append(4)"), "x is [1, 2, 3, 4]"),
     ("What is the value of x?\n" + LISTS.format("pop()"), "x is [1, 2]"),
     ("What is the value of x?\n```python\nx = 3\nprint(7)\n```", "3"),
@@ -242,7 +242,7 @@ LEFT_ALONE = (
 )
 
 
-@pytest.mark.parametrize(("prompt", "answer"), LEFT_ALONE)
+@pytest.mark.parametrize(("prompt", "answer"), UNVERIFIABLE)
 async def test_a_right_answer_is_not_refuted_for_what_running_can_not_tell(prompt: str, answer: str) -> None:
     assert await Verification()(prompt, answer, ignore) is None
 

@@ -50,7 +50,7 @@ def check_after_kill(run_dir: Path) -> None:
     assert len(kept) == len({turn.split()[0] for turn in kept})
 
 
-def killed_often(nursery: Nursery, run_dir: Path, kind: str, luck: random.Random) -> int:
+def kill_count(nursery: Nursery, run_dir: Path, kind: str, luck: random.Random) -> int:
     """Plays a run to its end, however often it is killed on the way; how often it was."""
     kills = 0
     while True:
@@ -83,7 +83,7 @@ def check_crashes(nursery: Nursery, folder: Path, kind: str, kills: int) -> None
         if suffered >= kills:
             break
         run_dir = folder / f"killed-{n}"
-        now = killed_often(nursery, run_dir, kind, luck)
+        now = kill_count(nursery, run_dir, kind, luck)
         suffered += now
         # the calls of a turn, which one kill can make be paid for again; a scripted turn may hold a failed attempt too
         at_once = {"parallel": 3, "deliberating": 7, "scripted": 2}.get(kind, 1)

@@ -192,11 +192,11 @@ async def test_requests_at_once_do_not_pass_a_budget(
 ) -> None:
     """Of sixty requests of $0.04 at once, two fit into $0.10; a pair asks several times for each."""
     fakes.openai.always(stuck_reply)
-    asked_for = {**HELLO, "model": model, "max_tokens": 4_000, "stream": stream}
+    body = {**HELLO, "model": model, "max_tokens": 4_000, "stream": stream}
     async with serving(fakes, write_pair(tmp_path, 0.1)) as address, aiohttp.ClientSession(address) as session:
 
         async def ask() -> int:
-            async with session.post("/v1/messages", json=asked_for, headers=TEAM) as answer:
+            async with session.post("/v1/messages", json=body, headers=TEAM) as answer:
                 await answer.read()
                 return answer.status
 
@@ -260,9 +260,9 @@ async def test_a_hundred_random_requests_of_several_keys_never_pass_a_budget(
 
         async def ask(key: str) -> None:
             await asyncio.sleep(random.random() / 10)
-            asked_for = {**HELLO, "model": random.choice(["large", "pair"]), "max_tokens": random.randrange(1, 6_000)}
-            asked_for["stream"] = random.random() < 0.5
-            async with session.post("/v1/messages", json=asked_for, headers={"x-api-key": key}) as answer:
+            body = {**HELLO, "model": random.choice(["large", "pair"]), "max_tokens": random.randrange(1, 6_000)}
+            body["stream"] = random.random() < 0.5
+            async with session.post("/v1/messages", json=body, headers={"x-api-key": key}) as answer:
                 if random.random() < 0.8:
                     await answer.read()
 

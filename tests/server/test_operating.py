@@ -283,9 +283,9 @@ async def test_custom_headers_reach_every_upstream_and_those_of_a_route_only_its
         for name in "abc":
             assert (await ask_server(address, "/v1/messages", {"model": name, **HELLO}))[0] == 200
 
-    asked_of = [provider.questions[0].headers for provider in (fakes.openai, fakes.anthropic, fakes.ollama)]
-    assert [headers["X-Team"] for headers in asked_of] == ["blue"] * 3
-    assert [headers.get("X-Route") for headers in asked_of] == ["one", None, None]
+    headers_sent = [provider.questions[0].headers for provider in (fakes.openai, fakes.anthropic, fakes.ollama)]
+    assert [headers["X-Team"] for headers in headers_sent] == ["blue"] * 3
+    assert [headers.get("X-Route") for headers in headers_sent] == ["one", None, None]
 
 
 async def test_a_route_may_have_a_key_of_its_own(fakes: FakeProviders, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def remove(path: str) -> str:
     return "removed"
 
 
-class CutAt(ModelClient):
+class CutClient(ModelClient):
     """Says one text, which ended as told; then that all is well."""
 
     def __init__(self, text: str, stop: Any) -> None:
@@ -40,7 +40,7 @@ def _nothing_ran() -> None:
 @pytest.mark.parametrize("wrap", [lambda client: client, TextTools], ids=["leaked", "text"])
 async def test_a_call_at_the_end_of_a_cut_answer_is_not_run(wrap: Callable[[ModelClient], ModelClient]) -> None:
     said = '{"name": "remove", "arguments": {"path": "/var/log"}}'
-    client = ToolCapableClient(wrap(CutAt(said, "length")), [remove])
+    client = ToolCapableClient(wrap(CutClient(said, "length")), [remove])
 
     await client.complete(ModelRequest((user("Clean up."),)))
 
@@ -50,7 +50,7 @@ async def test_a_call_at_the_end_of_a_cut_answer_is_not_run(wrap: Callable[[Mode
 @pytest.mark.parametrize("wrap", [lambda client: client, TextTools], ids=["leaked", "text"])
 async def test_the_same_call_is_run_where_the_answer_is_whole(wrap: Callable[[ModelClient], ModelClient]) -> None:
     said = '{"name": "remove", "arguments": {"path": "/var/log"}}'
-    client = ToolCapableClient(wrap(CutAt(said, "end")), [remove])
+    client = ToolCapableClient(wrap(CutClient(said, "end")), [remove])
 
     await client.complete(ModelRequest((user("Clean up."),)))
 
@@ -60,7 +60,7 @@ async def test_the_same_call_is_run_where_the_answer_is_whole(wrap: Callable[[Mo
 async def test_calls_before_the_last_one_of_a_cut_answer_are_run() -> None:
     written = '<tool_call>{"name": "remove", "arguments": {"path": "X"}}</tool_call>'
     first, second = (written.replace("X", path) for path in "ab")
-    client = ToolCapableClient(TextTools(CutAt(f"{first}\n{second}", "length")), [remove])
+    client = ToolCapableClient(TextTools(CutClient(f"{first}\n{second}", "length")), [remove])
 
     await client.complete(ModelRequest((user("Clean up."),)))
 

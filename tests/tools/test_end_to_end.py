@@ -63,7 +63,7 @@ async def ask_with_tools(
     fake: FakeProvider, *tools: Tool, calling: Calling = "auto", memory: RefusalMemory | None = None
 ) -> ModelResponse:
     client = create_client(TYPES[fake.name])
-    way = AutoTools(client, calling, memory=memory, known_as=(fake.url, TYPES[fake.name]))
+    way = AutoTools(client, calling, memory=memory, refusal_key=(fake.url, TYPES[fake.name]))
     return await ask(ToolCapableClient(way, tools, QUICK))
 
 

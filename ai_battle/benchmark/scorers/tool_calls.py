@@ -16,7 +16,7 @@ from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
 
-LEFT_OUT = ""
+OMITTED = ""
 Wanted = tuple[str, Callable[[Mapping[str, Any]], bool]]
 
 
@@ -80,7 +80,7 @@ def _possible(given: Mapping[str, Any], possible: Mapping[str, Iterable[Any]]) -
         return False
     for name, values in possible.items():
         if name not in given:
-            if LEFT_OUT not in values:
+            if OMITTED not in values:
                 return False
         elif not any(_same(given[name], value) for value in values):
             return False

@@ -24,7 +24,7 @@ WRITING = (
 # These describe the database, and change nothing, whatever their argument is.
 PRAGMAS = ("table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list",
            "compile_options", "function_list", "collation_list")  # fmt: skip
-ASKED_BY_FTS = ("data_version", "page_size")  # full-text tables read these; allowed only without an argument
+FTS_PRAGMAS = ("data_version", "page_size")  # full-text tables read these; allowed only without an argument
 FUNCTIONS_OUTSIDE = ("load_extension", "readfile", "writefile", "edit", "fts3_tokenizer", "sqlite_compileoption_get")
 LIMITS: Mapping[int, int] = {
     sqlite3.SQLITE_LIMIT_LENGTH: 10_000_000,
@@ -105,7 +105,7 @@ def _is_allowed(action: int, first: str, second: str, allowed: Sequence[int]) ->
         case sqlite3.SQLITE_FUNCTION:
             return second.lower() not in FUNCTIONS_OUTSIDE
         case sqlite3.SQLITE_PRAGMA:
-            return first.lower() in PRAGMAS or (first.lower() in ASKED_BY_FTS and not second)
+            return first.lower() in PRAGMAS or (first.lower() in FTS_PRAGMAS and not second)
         case sqlite3.SQLITE_UPDATE if first == "sqlite_master":
             return True  # how a table-valued function declares its columns; that table itself is never updated
         case _:

@@ -64,8 +64,8 @@ class InProcessRefusals:
 class AutoTools(ClientWrapper):
     """`client` with the way of calling tools that it accepts. `native`: whether its API has tools, None if unknown.
 
-    Refusals are remembered in `memory` under `known_as`, its endpoint and model. `tool_format` is the form of calls in
-    text.
+    Refusals are remembered in `memory` under `refusal_key`, the endpoint and model. `tool_format` is the form of calls
+    in text.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class AutoTools(ClientWrapper):
         *,
         native: bool | None = None,
         memory: RefusalStore | None = None,
-        known_as: tuple[str, str] = ("", ""),
+        refusal_key: tuple[str, str] = ("", ""),
         tool_format: str = "",
     ) -> None:
         super().__init__(client)
         self._calling = calling
         self._memory = memory or InProcessRefusals()
-        self._known_as = known_as
+        self._refusal_key = refusal_key
         self._has_native = native is not False
         self._native, self._json = NativeTools(client), JsonTools(client)
         self._text = TextTools(client, dialect(tool_format))
@@ -102,11 +102,11 @@ class AutoTools(ClientWrapper):
 
     @property
     def _name(self) -> str:
-        return "/".join(filter(None, self._known_as)) or "The model"
+        return "/".join(filter(None, self._refusal_key)) or "The model"
 
     @property
     def _refusals(self) -> Collection[str]:
-        return self._memory.refuses(*self._known_as)
+        return self._memory.refuses(*self._refusal_key)
 
     async def _complete_in_text(self, request: ModelRequest, emit: Emit) -> ModelResponse:
         """Uses JSON if the answer has to fit a schema, which leaves no room for calls in the text."""
@@ -123,7 +123,7 @@ class AutoTools(ClientWrapper):
             await emit(TextDelta(text))
             return ModelResponse(assistant(text))
         if not request.tools and _has_blocks(request) and refuses_blocks(error):
-            self._memory.remember(*self._known_as, BLOCKS)
+            self._memory.remember(*self._refusal_key, BLOCKS)
             return await self._native.complete(without_tools(request), emit)
         if request.tools and self._calling == "auto" and refuses_tools(error):
             return await self._complete_without_native(error, request, emit)
@@ -132,7 +132,7 @@ class AutoTools(ClientWrapper):
     async def _complete_without_native(self, error: ProviderError, request: ModelRequest, emit: Emit) -> ModelResponse:
         # A refusal of this `tool_choice` alone says nothing about tools.
         if request.tool_choice == "auto" or "tool_choice" not in str(error):
-            self._memory.remember(*self._known_as, TOOLS)
+            self._memory.remember(*self._refusal_key, TOOLS)
         await emit(Warned(f"{self._name} refuses tools, so they are described to it in the text: {error}"))
         return await self._complete_in_text(request, emit)
 

@@ -161,8 +161,8 @@ async def _supervise(backend: Backend, paths: HostPaths, orders: Orders) -> Mapp
     # Python programs run in the supervisor's own interpreter, so that one starts without isolation options.
     isolation = () if orders.here else ("-I", "-S")
     command = (*backend.around(paths), backend.python, *isolation, "-c", _OPENING)
-    handed_over = (orders.proxy_channel,) if orders.proxy_channel >= 0 else ()
-    process = await _start(command, backend.environment, handed_over)
+    pass_fds = (orders.proxy_channel,) if orders.proxy_channel >= 0 else ()
+    process = await _start(command, backend.environment, pass_fds)
     try:
         content = _supervisor_input(orders, backend.python)
         answer, trouble = await asyncio.wait_for(_exchange(process, content), orders.seconds + _SUPERVISOR_SECONDS)
@@ -192,11 +192,11 @@ def _sources() -> tuple[tuple[str, bytes], ...]:
     return tuple((name, (INSIDE / f"{name}.py").read_bytes()) for name in _MODULES)
 
 
-async def _start(command: Sequence[str], environment: Mapping[str, str], handed_over: Sequence[int]) -> Process:
+async def _start(command: Sequence[str], environment: Mapping[str, str], pass_fds: Sequence[int]) -> Process:
     try:
         return await start_process(
             *command, stdin=PIPE, stdout=PIPE, stderr=PIPE,
-            env={**_ENVIRONMENT, **environment}, cwd="/", start_new_session=True, pass_fds=handed_over,
+            env={**_ENVIRONMENT, **environment}, cwd="/", start_new_session=True, pass_fds=pass_fds,
         )  # fmt: skip
     except OSError as error:
         raise ToolError(f"The fence could not be built: {error}") from error

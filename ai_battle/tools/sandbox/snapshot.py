@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from ..rooted import RUN_BY_OTHERS
+from ..rooted import AUTORUN_NAMES
 
 
 def is_folder(path: Path) -> bool:
@@ -88,7 +88,7 @@ def remove(path: Path) -> None:
 
 
 _HISTORIES = {".git", ".hg", ".svn"}  # too large to keep in memory; of git, only the settings are kept
-PROTECTED = (".git", *sorted(RUN_BY_OTHERS - _HISTORIES))
+PROTECTED = (".git", *sorted(AUTORUN_NAMES - _HISTORIES))
 
 # What work in a repository changes and git never runs; everything else is restored, above all hooks and settings.
 _HISTORY = frozenset((
@@ -122,12 +122,12 @@ class Snapshot:
         self._roots = [path for path in folders if not is_programs_own(path)]
         self._repositories = [*chain.from_iterable(map(_repositories, self._roots))]
         self._outer_repositories = [each for each in self._repositories if each.is_relative_to(self._outer)]
-        looked_at = chain(
+        files = chain(
             {*inner, *map(workspace.joinpath, PROTECTED)} - folders,
             *map(_settings, self._repositories),
             *map(_settings_of_bare, self._bare),
         )
-        self._before = {path: _copy(path) for path in looked_at}
+        self._before = {path: _copy(path) for path in files}
 
     def restore(self) -> None:
         make_usable(self._workspace)

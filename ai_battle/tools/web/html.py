@@ -32,7 +32,7 @@ AROUND = frozenset(
     )
 )  # fmt: skip
 MARKS = {"li": "-"} | {f"h{level}": "#" * level for level in range(1, 7)}
-ENOUGH, MOST, LOOKED_AT = 200, 300_000, 100
+ENOUGH, MOST, CLOCK_CHECKS = 200, 300_000, 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def readable_page(html: str, url: str = "", ends: float = inf) -> ReadablePage:
 
 def _until(ends: float, found: Iterable[HtmlToken]) -> Iterator[HtmlToken]:
     for number, token in enumerate(found):
-        if number % LOOKED_AT == 0 and monotonic() >= ends:
+        if number % CLOCK_CHECKS == 0 and monotonic() >= ends:
             raise TimeoutError
         yield token
 

@@ -129,8 +129,8 @@ def _counts(usage: Mapping[str, Any]) -> Usage:
     read, written = count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens")
     reasoning = count(field_or(usage, "output_tokens_details", {}), "thinking_tokens")
     hour = count(field_or(usage, "cache_creation", {}), "ephemeral_1h_input_tokens")
-    read_in = count(usage, "input_tokens") + read + written
-    return Usage(read_in, count(usage, "output_tokens"), read, written, reasoning, cache_hour_tokens=hour)
+    input_tokens = count(usage, "input_tokens") + read + written
+    return Usage(input_tokens, count(usage, "output_tokens"), read, written, reasoning, cache_hour_tokens=hour)
 
 
 def encode_error(status: int, message: str, kind: str = "", request_id: str = "") -> bytes:

@@ -202,7 +202,7 @@ _SAID = {"user": {**BLOCKS, "tool_use": _THEIRS}, "assistant": {**BLOCKS, RESULT
 _MESSAGE = TaggedShape(
     "role",
     {role: {"content!": text_or([TaggedShape("type", blocks)], "a list of blocks")} for role, blocks in _SAID.items()},
-    known_only=True,
+    strict_kinds=True,
 )
 _TOOL = ObjectShape({"name!": text, "description": text, "input_schema!": tool_schema})
 _TOOLS = list_of(TaggedShape("type", {"custom": _TOOL}, otherwise="custom"))
@@ -214,7 +214,7 @@ _REQUEST = ObjectShape(
         "model": text,
         "messages!": list_of(at_least=1),
         "system": text_or([TEXT], "a list of blocks"),
-        "tool_choice": TaggedShape("type", _CHOICES, known_only=True),
+        "tool_choice": TaggedShape("type", _CHOICES, strict_kinds=True),
         "max_tokens": positive,
         "stop_sequences": [text],
         "stream": flag,

@@ -268,13 +268,13 @@ _THINKING: tuple[_Opener, ...] = (
     (thinking.OPEN, Scanner._skip_thinking, True),
     (thinking.CLOSE, Scanner._end_thinking, True),
 )
-_SET_OFF: tuple[_Opener, ...] = (
+_EXAMPLES: tuple[_Opener, ...] = (
     (_NOT_OURS, Scanner._skip_definitions, True),
     (_INDENTED, Scanner._skip_indented, False),
 )
 _TOKENS: tuple[_Opener, ...] = (
     *_THINKING,
-    *_SET_OFF,
+    *_EXAMPLES,
     (_MESSAGE, Scanner._read_message, True),
     (_MARKER, Scanner._read_marked, True),
     (_ELEMENT, Scanner._read_bodies, False),
@@ -286,7 +286,7 @@ _OPENERS: dict[str, tuple[_Opener, ...]] = {
     "</": _THINKING,
     "<": (
         (thinking.OPEN, Scanner._skip_thinking, True),
-        *_SET_OFF,
+        *_EXAMPLES,
         (_MARKER, Scanner._read_marked, False),
         (ATTRIBUTES, Scanner._read_attributes, False),
         (_ELEMENT, Scanner._read_bodies, False),

@@ -14,7 +14,7 @@ from ..blocks import AnswerBlock, BlockWriter, Failure
 from ..bodies import count, dumps, field_or, given_id, read_arguments
 from ..errors import empty_answer, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
 from ..streams import DONE, StreamReader
-from .messages import KNOWN as KNOWN_IN_MESSAGES
+from .messages import KNOWN as MESSAGE_FIELDS
 from .messages import (
     REFUSES,
     Quirks,
@@ -34,7 +34,7 @@ STOPS: Mapping[Any, Stop] = {
 }  # fmt: skip
 REASONS = {"end": "stop", "stop_sequence": "stop", "pause": "stop", "refusal": "stop"}
 KNOWN = frozenset(("object", "choices", "usage", "model", "obfuscation"))
-KNOWN_IN_CHOICES = frozenset(("index", "message", "delta", "finish_reason"))
+CHOICE_FIELDS = frozenset(("index", "message", "delta", "finish_reason"))
 
 OF_ITS_OWN = frozenset(("id", "created", "choice"))  # fields of an answer that are not copied from the upstream's
 ERROR_CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 402: "insufficient_quota"}
@@ -60,7 +60,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
             raise error_in_answer(choice)
         message = decode_answer(choice["message"])
         stop, model = _stop_from(choice.get("finish_reason"), message), field_or(body, "model", "")
-        extra = unknown_fields({**body, "choice": own(unknown_fields(choice, KNOWN_IN_CHOICES))}, KNOWN)
+        extra = unknown_fields({**body, "choice": own(unknown_fields(choice, CHOICE_FIELDS))}, KNOWN)
         usage, id_ = decode_usage(body), given_id(body)
         return require_content(ModelResponse(message, stop=stop, usage=usage, model=model, extra=extra, id=id_))
 
@@ -218,7 +218,7 @@ class ChatReader(StreamReader):
             raise error_in_answer(choice, "always", self.text)
         if reason:
             self._reason = reason
-            _merge(self._choice, choice, KNOWN_IN_CHOICES | {"logprobs"})
+            _merge(self._choice, choice, CHOICE_FIELDS | {"logprobs"})
         if probabilities:
             _merge(self._choice, {"logprobs": probabilities}, NONE)
         return bool(reason or probabilities)
@@ -235,7 +235,7 @@ class ChatReader(StreamReader):
                 events.append(REFUSES)
             if isinstance(part, Text | Thinking):
                 (self._say if isinstance(part, Text) else self._think)(part.text, events)
-        _merge(self._message, delta, KNOWN_IN_MESSAGES)
+        _merge(self._message, delta, MESSAGE_FIELDS)
 
     def _grow_call(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
         """Adds a fragment to its call, found by index, or else by id, or else the last one without an index."""

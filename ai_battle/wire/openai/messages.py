@@ -88,10 +88,10 @@ _MESSAGE = TaggedShape(
         "tool": {"content": CONTENT, "tool_call_id!": text},
         "function": {"content": CONTENT, "name": text},
     },
-    known_only=True,
+    strict_kinds=True,
 )
 KNOWN = frozenset[str]().union(*_MESSAGE.names.values())
-KNOWN_IN_CALLS = _CALL.names["function"] | {"index"}
+CALL_FIELDS = _CALL.names["function"] | {"index"}
 
 
 def encode_messages(request: ModelRequest, quirks: Quirks) -> bytes:
@@ -207,7 +207,7 @@ def decode_words(body: Mapping[str, Any]) -> Iterable[Part]:
 def _decode_parts(body: Mapping[str, Any]) -> Iterable[Part]:
     yield from decode_words(body)
     for call in body.get("tool_calls") or ():
-        yield decode_call(call, WIRE, KNOWN_IN_CALLS)
+        yield decode_call(call, WIRE, CALL_FIELDS)
 
 
 def _decode_result(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> ToolResult:

@@ -141,7 +141,7 @@ async def test_26_that_the_worker_asks_is_heard_before_the_advisor_answers(stage
     """With what it said before, up to the end of the block: this advisor never answers."""
     stage.worker.says(reply("Let me ask.", calls=[call("advisor")]))
     stage.advisor.always(fault("stall_before_headers"))
-    heard = await heard_until(stage, lambda event: event.name == "content_block_stop" and event.data["index"] == 1)
+    heard = await events_until(stage, lambda event: event.name == "content_block_stop" and event.data["index"] == 1)
     starts = [event.data["content_block"]["type"] for event in heard if event.name == "content_block_start"]
 
     assert starts == ["text", "server_tool_use"]
@@ -152,10 +152,10 @@ async def test_26b_the_worker_is_heard_while_it_speaks_before_and_after(stage: S
     """Nobody else may answer in its place: in the midst of its text these answers end for ever."""
     stalled = fault("stall_mid_stream", reply=reply("It is line 3, where a loop begins that has no end."))
     stage.worker.says(stalled)
-    before = await heard_until(stage, lambda event: event.name == "content_block_delta")
+    before = await events_until(stage, lambda event: event.name == "content_block_delta")
     stage.worker.says(reply("Let me ask.", calls=[call("advisor")]), stalled)
     stage.advisor.says(LOOK)
-    after = await heard_until(stage, lambda event: event.name == "content_block_delta" and event.data["index"] == 3)
+    after = await events_until(stage, lambda event: event.name == "content_block_delta" and event.data["index"] == 3)
 
     assert words_in(before)[0].startswith("It")
     assert words_in(after)[-1].startswith("It")
@@ -210,7 +210,7 @@ def words_in(heard: list[Event]) -> list[str]:
     return [event.data["delta"]["text"] for event in heard if event.name == "content_block_delta"]
 
 
-async def heard_until(stage: Stage, is_last: Callable[[Event], bool]) -> list[Event]:
+async def events_until(stage: Stage, is_last: Callable[[Event], bool]) -> list[Event]:
     """The events up to that one, after which the client leaves. Raises `TimeoutError` where it does not come."""
     heard: list[Event] = []
     body = {"model": "worker", "stream": True, **ASKED}

@@ -78,7 +78,7 @@ async def test_every_way_keeps_the_contract(check: contract.Check, calling: Any)
 @pytest.mark.parametrize(("status", "text"), REFUSALS)
 async def test_a_model_that_refuses_tools_gets_them_in_the_text_from_then_on(status: int, text: str) -> None:
     model = Refusing(error(status, text), '```tool\n{"tool": "look", "parameters": {}}\n```', "Done.")
-    client = AutoTools(model, known_as=("ollama", "phi4"))
+    client = AutoTools(model, refusal_key=("ollama", "phi4"))
 
     response = await client.complete(REQUEST, log := EventLog())
     await client.complete(REQUEST)
@@ -97,12 +97,12 @@ async def test_other_errors_are_not_taken_for_a_refusal(status: int, text: str) 
 async def test_a_refusal_is_remembered_by_endpoint_and_model() -> None:
     memory = InProcessRefusals()
     first = Refusing(error(*REFUSALS[0]), "Done.")
-    await AutoTools(first, memory=memory, known_as=("ollama", "phi4")).complete(REQUEST)
+    await AutoTools(first, memory=memory, refusal_key=("ollama", "phi4")).complete(REQUEST)
     assert "tools" in memory.refuses("ollama", "phi4")
 
     same, other = ScriptedClient("Done."), ScriptedClient("Done.")
-    await AutoTools(same, memory=memory, known_as=("ollama", "phi4")).complete(REQUEST)
-    await AutoTools(other, memory=memory, known_as=("ollama", "qwen3")).complete(REQUEST)
+    await AutoTools(same, memory=memory, refusal_key=("ollama", "phi4")).complete(REQUEST)
+    await AutoTools(other, memory=memory, refusal_key=("ollama", "qwen3")).complete(REQUEST)
     assert not same.requests[0].tools
     assert other.requests[0].tools
 
@@ -120,7 +120,7 @@ async def test_what_was_forgotten_is_tried_natively_again() -> None:
     memory = ShortMemory()
     memory.remember("ollama", "phi4", "tools")
     model = ScriptedClient("One.", "Two.")
-    client = AutoTools(model, memory=memory, known_as=("ollama", "phi4"))
+    client = AutoTools(model, memory=memory, refusal_key=("ollama", "phi4"))
     await client.complete(REQUEST)
     memory.is_over = True
     await client.complete(REQUEST)

@@ -136,7 +136,7 @@ def aim(code: str, workspace: Path) -> str:
     return code.replace("WORKSPACE", str(workspace)).replace("OUTSIDE", str(workspace.parents[1]))
 
 
-async def found_wrong(cases: Iterable[Case], check: Callable[[Case, Path], Coroutine[None, None, None]]) -> list[str]:
+async def failing_cases(cases: Iterable[Case], check: Callable[[Case, Path], Coroutine[None, None, None]]) -> list[str]:
     """Runs several at once, each in a workspace of its own; what was not as it should be, with the name of the case."""
     room = asyncio.Semaphore(_AT_ONCE)
 

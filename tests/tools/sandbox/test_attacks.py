@@ -11,7 +11,7 @@ import pytest
 from ai_battle.tools.sandbox import Language, Program, Sandbox
 
 from .cases import Case, cases
-from .conftest import aim, found_wrong, survivors
+from .conftest import aim, failing_cases, survivors
 from .world import World, picture, socket_at, world
 
 _SECONDS = 15.0
@@ -83,5 +83,5 @@ async def _assert_contained(programs: list[Case], sandbox: Sandbox, around: Worl
         assert {name: (workspace / name).read_text() for name in _TRAPS} == _TRAPS
 
     visits = around.visits
-    assert await found_wrong(programs, assert_case_contained) == []
+    assert await failing_cases(programs, assert_case_contained) == []
     assert around.visits == visits

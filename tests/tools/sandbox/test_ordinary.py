@@ -6,7 +6,7 @@ from pathlib import Path
 from ai_battle.tools.sandbox import Language, Program, Sandbox
 
 from .cases import Case, cases
-from .conftest import Run, aim, found_wrong
+from .conftest import Run, aim, failing_cases
 
 
 async def test_ordinary_programs(language: Language, sandbox: Sandbox) -> None:
@@ -18,7 +18,7 @@ async def test_ordinary_programs(language: Language, sandbox: Sandbox) -> None:
         assert is_as_expected != (case.needs != "" and sandbox.name == "landlock"), outcome
         assert outcome.killed_because == ""
 
-    assert await found_wrong(cases("ordinary.txt", language), works) == []
+    assert await failing_cases(cases("ordinary.txt", language), works) == []
 
 
 async def test_what_a_program_leaves_in_the_workspace_is_there_for_the_next(run: Run, workspace: Path) -> None:

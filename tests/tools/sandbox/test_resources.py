@@ -6,7 +6,7 @@ from pathlib import Path
 from ai_battle.tools.sandbox import Language, Outcome, Program, Sandbox
 
 from .cases import Case, cases
-from .conftest import TIGHT, Run, aim, found_wrong, survivors
+from .conftest import TIGHT, Run, aim, failing_cases, survivors
 
 
 async def test_programs_that_take_too_much(language: Language, sandbox: Sandbox) -> None:
@@ -19,7 +19,7 @@ async def test_programs_that_take_too_much(language: Language, sandbox: Sandbox)
         assert outcome.killed_because in allowed or (not outcome.killed_because and "-" in allowed), outcome
         assert survivors(workspace) == []
 
-    assert await found_wrong(cases("resources.txt", language), ends) == []
+    assert await failing_cases(cases("resources.txt", language), ends) == []
 
 
 async def test_threads_may_use_all_processors_for_the_whole_time(run: Run) -> None:

@@ -18,7 +18,7 @@ _LIFELINE, _ANSWER = 0, 1
 _LINGER = 0.3  # seconds to read on after the program has ended, while another process holds its pipe
 _CHUNK = 65536
 _LONGEST = 10.0**6
-_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
+_PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def main(orders: Orders) -> None:
@@ -236,7 +236,7 @@ def _tidy(orders: Orders) -> None:
     """Restores what exec would have reset: environment, signal handling, and all descriptors but three."""
     os.environ.clear()
     os.environ.update(orders.environment)
-    for number in _IGNORED_BY_PYTHON:
+    for number in _PYTHON_IGNORES:
         signal.signal(number, signal.SIG_IGN)
     kernel.prctl(kernel.SET_DUMPABLE, 1)
     os.closerange(3, orders.open_files)
@@ -249,7 +249,7 @@ def _detach(streams: tuple[int, int]) -> None:
     for source, target in zip((nothing, *streams), range(3), strict=True):
         os.dup2(source, target)
     # Python ignores these signals; in a shell, `yes | head` needs their default.
-    for number in _IGNORED_BY_PYTHON:
+    for number in _PYTHON_IGNORES:
         signal.signal(number, signal.SIG_DFL)
 
 

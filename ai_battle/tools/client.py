@@ -270,7 +270,13 @@ class RequestedCalls:
         """Returns what `response` requests. A call that only repeats a result in `messages` is a quotation."""
         proposed = response.extra.get(PROPOSED, ())
         if calls := response.tool_calls:
-            return cls(_by_tool_name(calls, specs), response.text, (), response.extra.get(AFTER_CALLS, ""), proposed)
+            return cls(
+                tuple(map(OfferedTools(specs).as_offered, calls)),
+                response.text,
+                (),
+                response.extra.get(AFTER_CALLS, ""),
+                proposed,
+            )
         if problems := response.extra.get(UNREAD):
             return cls(prose=response.text, problems=problems, proposals=proposed)
         reading = read(response.text, specs)
@@ -281,13 +287,6 @@ class RequestedCalls:
             return cls(prose=response.text, proposals=() if reading.spans else reading.proposals)
         after = text_after_calls(reading, response.text)
         return cls(reading.calls, reading.prose.strip(), problems_in(reading, specs), after, reading.proposals)
-
-
-def _by_tool_name(calls: Iterable[ToolCall], specs: tuple[ToolSpec, ...]) -> tuple[ToolCall, ...]:
-    """Returns the calls under the tools' own names, if the model spelled them differently."""
-    offered = OfferedTools(specs)
-    names = ((call, offered.resolve(call.name) or call.name) for call in calls)
-    return tuple(call if name == call.name else replace(call, name=name) for call, name in names)
 
 
 def _calling(response: ModelResponse, prose: str, calls: Iterable[ToolCall]) -> Message:

@@ -13,6 +13,7 @@ from ..core.messages import Text, ToolCall, ToolResult
 from ..core.plugins import near
 from ..core.telemetry import span
 from ..wire.dialects.arguments import arguments_error, fit
+from ..wire.dialects.calls import NotArguments, arguments_in
 from ..wire.dialects.schemas import with_defaults
 from ._tasks import in_thread
 from .base import Tool, ToolRegistry
@@ -72,11 +73,11 @@ class ToolManager:
         if call.name not in self.registry:
             raise ToolError(f"Tool not found: {call.name}{near(call.name, self.registry.names)}")
         schema = self.registry.spec(call.name).schema
-        if call.malformed:
-            raise ToolError(
-                arguments_error(call.name, schema, (f"they are not a JSON object: {call.malformed[:200]}",))
-            )
-        fitted = fit(call.arguments, schema)
+        try:
+            given = arguments_in(call.malformed) if call.malformed else call.arguments
+        except NotArguments as error:
+            raise ToolError(arguments_error(call.name, schema, (f"{error}: {call.malformed[:200]}",))) from error
+        fitted = fit(given, schema)
         if fitted.problems:
             raise ToolError(arguments_error(call.name, schema, fitted.problems))
         return ToolCall(call.name, with_defaults(fitted.arguments, schema), call.id, extra=call.extra)

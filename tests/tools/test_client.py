@@ -230,11 +230,11 @@ async def test_a_refusal_does_not_repeat_a_megabyte_to_the_model() -> None:
     assert len(errors(response)[0]) < 5_000
 
 
-async def test_arguments_that_are_no_json_are_not_executed() -> None:
+async def test_arguments_that_are_cut_off_are_not_executed() -> None:
     tool = Recording()
     response, _ = await answer(ToolCall("look", {}, "1", malformed='{"what": '), "Sorry.", tools=[tool])
     assert not tool.calls
-    assert 'they are not a JSON object: {"what":' in errors(response)[0]
+    assert 'they are cut off: {"what":' in errors(response)[0]
 
 
 async def test_a_tool_that_keeps_failing_is_no_longer_offered() -> None:
@@ -246,8 +246,9 @@ async def test_a_tool_that_keeps_failing_is_no_longer_offered() -> None:
 
 async def test_a_name_spelled_otherwise_is_understood() -> None:
     tool = Recording("web_search")
-    await answer(call("functions.web-search", what="a"), "Done.", tools=[tool])
-    assert tool.calls == [{"what": "a"}]
+    spelled = [call(name, what=name) for name in ("functions.web-search", "web_search<|channel|>commentary")]
+    await answer(*spelled, "Done.", tools=[tool])
+    assert [given["what"] for given in tool.calls] == ["functions.web-search", "web_search<|channel|>commentary"]
 
 
 async def test_calls_that_leaked_into_the_text_are_run_and_do_not_stay_in_it() -> None:

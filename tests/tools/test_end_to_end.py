@@ -120,12 +120,13 @@ async def test_a_call_that_the_tool_refuses(fake: FakeProvider, adding: Adding) 
 
 
 @pytest.mark.parametrize("fake", [name for name in TYPES if name != "gemini"], indirect=True)
-async def test_arguments_that_are_no_json(fake: FakeProvider, adding: Adding) -> None:
+async def test_arguments_that_are_cut_off_or_nearly_json(fake: FakeProvider, adding: Adding) -> None:
     """Gemini's are an object in any case: an answer with other ones is none, and asked for again."""
-    fake.says(ToolCall("add", {}, malformed='{"a": 1, "b": '), "Sorry.")
+    written = ('{"a": 1, "b": ', "{'a': 1, 'b': 2,}", '"{\\"a\\": 3, \\"b\\": 4}"')
+    fake.says(*(ToolCall("add", {}, malformed=each) for each in written), "It is 7.")
     response = await ask_with_tools(fake, adding.tool)
-    assert "they are not a JSON object" in tool_results(response)[0]["error"]
-    assert (adding.sums, response.text) == ([], "Sorry.")
+    assert "they are cut off" in tool_results(response)[0]["error"]
+    assert (adding.sums, response.text) == ([(1, 2), (3, 4)], "It is 7.")
 
 
 async def test_malformed_arguments(fake: FakeProvider, adding: Adding) -> None:

@@ -129,7 +129,8 @@ async def test_a_result_belongs_to_its_call() -> None:
         (call("add"), "a: required (integer), but missing. It takes add(a: integer, b?: integer)"),
         (call("add", a="two"), 'a: expected integer, got "two"'),
         (call("add", a=1, c=2), "c: there is no such parameter"),
-        (ToolCall("add", {}, malformed='{"a": 1'), 'they are not a JSON object: {"a": 1'),
+        (ToolCall("add", {}, malformed='{"a": 1'), 'they are cut off: {"a": 1'),
+        (ToolCall("add", {}, malformed='{"a": 1}{"a": 2}'), 'they are not a JSON object: {"a": 1}{"a": 2}'),
     ],
     ids=str,
 )

@@ -1,7 +1,10 @@
 """Finds calls of the offered tools in a decoded JSON value, in all the layouts that models use."""
+# ruff: noqa: RUF001
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -34,7 +37,7 @@ _OUTCOMES = frozenset(_words("result results output outputs response observation
 _SIGNS = frozenset((*NAMES, *_NAMES_OF_KNOWN_TOOLS, *(key[0].upper() + key[1:] for key in NAMES), *_WRAPPERS))
 
 _PREFIX = re.compile(r"(?:functions?|tools?|default_api|api|namespace)[.:/]")
-_SUFFIX = re.compile(r"(?::\d+|\(\)|\.call)$")
+_SUFFIX = re.compile(r"(?::\d+|\(\)|\.call|<[|｜].*)$", re.DOTALL)
 _FOLDED = re.compile(r"[^0-9A-Za-z]+|(?<=[a-z0-9])(?=[A-Z])")
 _WELL_FORMED = re.compile(r"[A-Za-z_][\w.\-/:]{0,127}\Z")
 _NOTHING: Mapping[str, Any] = {}
@@ -45,7 +48,10 @@ class UnknownTool(Exception):
 
 
 class NotArguments(Exception):
-    """A value is certainly a call, but its arguments are not an object."""
+    """A value is certainly a call, but its arguments are not an object; the message says why."""
+
+    def __init__(self, why: str = "they are not a JSON object") -> None:
+        super().__init__(why)
 
 
 class OfferedTools:
@@ -85,6 +91,13 @@ class OfferedTools:
         if self._folded is None:
             self._folded = _unambiguous((name, name) for name in self._schemas)
         return self._folded.get(_fold(shorter)) or self._folded.get(_fold(plain)) or None
+
+    def as_offered(self, call: ToolCall) -> ToolCall:
+        """Returns a native call under the tool's own name and with repaired arguments, as far as that is possible."""
+        name, arguments, malformed = self.resolve(call.name) or call.name, call.arguments, call.malformed
+        with suppress(NotArguments):
+            arguments, malformed = (arguments_in(malformed), "") if malformed else (arguments, "")
+        return replace(call, name=name, arguments=arguments, malformed=malformed)
 
     def writes(self, calls: Iterable[ToolCall]) -> bool:
         """Returns whether the tool of any of the calls declares that it may change something."""
@@ -179,7 +192,7 @@ def _single_call(value: dict[str, Any], tools: OfferedTools, *, explicit: bool) 
     name = _tool_named(value[named], tools, explicit=explicit, has_arguments=bool(given))
     if name is None:
         return None
-    arguments = _mapping(value[given]) if given else _arguments_beside(value, named, name, tools, explicit=explicit)
+    arguments = arguments_in(value[given]) if given else _arguments_beside(value, named, name, tools, explicit=explicit)
     identity = value[key] if (key := _text_key(value, _IDS)) else ""
     return None if arguments is None else ToolCall(name, arguments, identity)
 
@@ -226,24 +239,25 @@ def _is_definition(value: dict[str, Any]) -> bool:
     return isinstance(schema, dict) and "type" in schema and isinstance(schema.get("properties"), dict)
 
 
-def _mapping(arguments: Any) -> dict[str, Any]:
-    """Returns arguments as an object, also from JSON text or from null. Raises `NotArguments`."""
-    if isinstance(arguments, str):
-        try:
-            arguments = parse_object(arguments) if arguments.strip() else {}
-        except Unreadable:
-            raise NotArguments from None
-    if isinstance(arguments, list):
-        arguments = _unpack(arguments)
-    if arguments is None:
+def arguments_in(written: Any) -> dict[str, Any]:
+    """Returns arguments as an object, also from JSON text (even encoded twice) or null. Raises `NotArguments`."""
+    for _ in range(2):
+        if isinstance(written, str):
+            try:
+                written = parse_object(written) if written.strip() else {}
+            except Unreadable as error:
+                raise (NotArguments("they are cut off") if error.cut else NotArguments()) from None
+    if isinstance(written, list):
+        written = _unpack(written)
+    if written is None:
         return {}
-    if not isinstance(arguments, dict):
+    if not isinstance(written, dict):
         raise NotArguments
-    return arguments
+    return written
 
 
 def _unpack(items: list[Any]) -> Any:
-    if all(map(_is_named_value, items)):
+    if all(map(_is_named_value, items)):  # also of none, as `[]` is an empty object in PHP and Lua
         return {item["name"]: item["value"] for item in items}
     return items[0] if len(items) == 1 else items
 

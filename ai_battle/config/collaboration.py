@@ -262,4 +262,4 @@ class Collaboration(Section):
     """Models that help each other."""
 
     enabled: Flag = Field(default=True, description="Whether models help each other.")
-    pairs: tuple[Pair, ...] = Field(default=(), description="Who is helped by whom.")
+    pairs: Listed[Pair] = Field(default=(), description="Who is helped by whom.")

@@ -107,7 +107,7 @@ class InputFiles(Section):
     resend: Flag | None = Field(default=None, description=f"Default for all files. {RESEND}")
 
 
-AnyFiles = Annotated[InputFiles, short_for("files", list | tuple, ENTRIES)]
+AnyFiles = Annotated[InputFiles, short_for("files", list | tuple | str, ENTRIES)]
 
 
 MODES = {"default": "no-meta", "no-meta-prompting": "no-meta"}
@@ -137,8 +137,8 @@ def _stop(raw: Any) -> Any:
 class StopCondition(Section):
     """A condition; exactly one of the keys is set."""
 
-    any: "tuple[AnyStop, ...]" = Field(default=(), description="Holds when one of these does.")
-    all: "tuple[AnyStop, ...]" = Field(default=(), description="Holds when all of these do.")
+    any: "Listed[AnyStop]" = Field(default=(), description="Holds when one of these does.")
+    all: "Listed[AnyStop]" = Field(default=(), description="Holds when all of these do.")
     max_messages: Positive | None = Field(default=None, description="After this many messages.", examples=[40])
     turns: Positive | None = Field(default=None, description="After this many turns.", examples=[20])
     phrase: Name | None = Field(default=None, description="When somebody says this.", examples=["DONE"])

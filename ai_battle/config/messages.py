@@ -6,7 +6,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from pydantic import ValidationError
 
-from ..core.plugins import near
+from ..core.plugins import likely_names, near
 from .environment import is_secret_key
 from .problems import KeyPath, Problem
 from .tree import Node, is_number
@@ -31,9 +31,8 @@ MESSAGES = {
     **dict.fromkeys(("float_type", "float_parsing", "not_a_number"), "must be a number, not {value}"),
     **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false, not {value}"),
     **dict.fromkeys(("tuple_type", "list_type"), "must be a list, not {value}"),
-    **dict.fromkeys(
-        ("dict_type", "model_type", "model_attributes_type"), "must be a mapping of keys and values, not {value}"
-    ),
+    "dict_type": "must be a mapping of keys and values, not {value}",
+    **dict.fromkeys(("model_type", "model_attributes_type"), "must be a mapping of keys and values, not {value}{keys}"),
     "greater_than_equal": "must be at least {ge}, not {value}",
     "greater_than": "must be more than {gt}, not {value}",
     "less_than_equal": "must be at most {le}, not {value}",
@@ -46,6 +45,7 @@ MESSAGES = {
 MESSAGES_ON_PARTICIPANTS = {
     "too_short": "needs at least {min_length} participants, not {actual_length}",
     "too_long": "names more than {max_length} participants; no more can take part",
+    "dict_type": "must be a mapping of names and participants, such as {{Ann: {{type: gpt-4o}}}}, not {value}",
 }
 
 
@@ -58,14 +58,20 @@ def problems_of(error: ValidationError, schema: type[Section], written: Node) ->
 
 def _each_problem(error: ValidationError, schema: type[Section], written: Node) -> Iterator[Problem]:
     """Yields one problem per error. Values are shown as written, since expanded ones may be secret."""
+    lists: set[str] = set()  # a list of all keys is shown once
     for fault in error.errors(include_url=False, include_context=True):
         path, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
         if kind == "extra_forbidden":
-            yield Problem(path, f"unknown key{_near_key(str(path[-1]), schema, path[:-1])}", key=True)
+            hint = _near_key(str(path[-1]), schema, path[:-1])
+            yield Problem(path, f"unknown key{'' if hint in lists else hint}", key=True)
+            lists |= {hint} if hint.startswith("; there is") else set()
         elif path and path[-1] == "[key]":
             yield Problem(path[:-1], f"the key {_message(kind, path, context, '', fault['msg'])}", key=True)
         else:
-            yield Problem(path, _message(kind, path, context, short_value(written, path), fault["msg"]))
+            value = short_value(written, path)
+            if kind.startswith("model_"):
+                context |= {"keys": _keys_of(section_at(schema, path), value)}
+            yield Problem(path, _message(kind, path, context, value, fault["msg"]))
 
 
 def _message(kind: str, path: KeyPath, context: Mapping[str, Any], value: str, otherwise: str) -> str:
@@ -87,6 +93,13 @@ def _template(kind: str, path: KeyPath, value: str) -> str | None:
     if path[:-1] == PARTICIPANTS and kind.startswith("model_") and value.startswith("'"):
         return "must be a mapping of keys and values, such as {{type: {value}}}"
     return MESSAGES.get(kind)
+
+
+def _keys_of(section: type[Section] | None, value: str) -> str:
+    """Returns the way out for a section that is no mapping: an empty one is mostly one whose keys are not indented."""
+    if value == KINDS[type(None)]:
+        return "; indent its keys below it"
+    return near("", list(section.model_fields)) if section else ""
 
 
 def _limit(limit: float) -> str:
@@ -116,15 +129,45 @@ def _short(value: Any) -> str:
 
 
 def _near_key(key: str, schema: type[Section], path: KeyPath) -> str:
-    """Suggests a similar key, or the sections where the key may belong."""
-    known = _keys_at(schema, path)
-    sections = " or ".join(f"'{name}:'" for name in known if key in _keys_at(schema, (*path, name)))
-    return f" here; it belongs under {sections}" if sections else near(key, known)
-
-
-def _keys_at(schema: type[Section], path: KeyPath) -> list[str]:
+    """Suggests where an unknown key belongs, or a similar key; otherwise lists the keys that there are."""
     section = section_at(schema, path)
-    return list(section.model_fields) if section else []
+    known = list(section.model_fields) if section else []
+    places = _places(key, dict(_below(section))) if section else []
+    if not places and not likely_names(key, known):
+        everywhere = _places(key, _every_section(schema))
+        places = _places(key, _around(schema, path))[:1] or (everywhere if len(everywhere) == 1 else [])
+    return f" here; it belongs under {' or '.join(map(repr, places))}" if places else near(key, known, len(known))
+
+
+def _places(key: str, sections: Mapping[str, type[Section]]) -> list[str]:
+    return [place for place, section in sections.items() if key in section.model_fields]
+
+
+def _around(schema: type[Section], path: KeyPath) -> dict[str, type[Section]]:
+    """Returns the sections that hold the one at `path`, the nearest first, each by its own key."""
+    ways = (path[:end] for end in range(len(path) - 1, 0, -1))
+    return {f"{way[-1]}:": section for way in ways if (section := section_at(schema, way))}
+
+
+def _every_section(schema: type[Section]) -> dict[str, type[Section]]:
+    """Returns each kind of section that a file may have up to three levels deep, by the shortest way to it."""
+    found: dict[str, type[Section]] = {}
+    level = {"": schema}
+    for _ in range(3):
+        level = {f"{way} {name}".strip(): inner for way, outer in level.items() for name, inner in _below(outer)}
+        found |= {way: inner for way, inner in level.items() if inner not in found.values()}
+    return found
+
+
+def _below(section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
+    """Yields the sections in a section's keys; NAME stands for a name that the file chooses."""
+    for name, expected in get_type_hints(section, include_extras=True).items():
+        if name in section.model_fields:
+            if inner := _section_in(expected):
+                yield f"{name}:", inner
+            elif inner := _section_in(_inside(expected, "")):
+                named = any(get_origin(kind) is dict for kind in _kinds(expected))
+                yield f"{name}: NAME:" if named else f"{name}:", inner
 
 
 def section_at(schema: type[Section], path: KeyPath) -> type[Section] | None:

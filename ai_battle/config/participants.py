@@ -121,7 +121,7 @@ class ScriptRule(ScriptEntry):
     match: Pattern = Field(description="Regular expression to search for in the last message.")
 
 
-Script = tuple[Annotated[ScriptEntry, short_for("say")], ...]
+Script = Listed[Annotated[ScriptEntry, short_for("say")]]
 
 
 class VeilSettings(Section):

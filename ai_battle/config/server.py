@@ -20,6 +20,7 @@ from .values import (
     Amount,
     Count,
     Flag,
+    Listed,
     Name,
     Positive,
     Seconds,
@@ -137,7 +138,7 @@ class Server(Section):
     host: str = Field(default="127.0.0.1", description="Address to listen on; a public one needs keys.")
     port: Port = Field(default=8787, description="Port to listen on; 0 takes a free one.")
     workers: Positive = Field(default=1, description="Processes that answer; each uses one core.")
-    keys: tuple[Annotated[ServeKey, short_for("key")], ...] = Field(default=(), description="What clients present.")
+    keys: Listed[Annotated[ServeKey, short_for("key")]] = Field(default=(), description="What clients present.")
     routes: dict[Name, Annotated[RouteSettings, short_for("model")]] = Field(
         default={}, description="What answers to which model name.", examples=[{"small+big": {"model": "ollama/phi4"}}]
     )

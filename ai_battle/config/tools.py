@@ -21,7 +21,7 @@ class McpServer(Section):
     """An MCP server: a command to start, or the URL of a running one."""
 
     command: str = Field(default="", description="Program to start; it speaks MCP on stdin and stdout.")
-    args: tuple[str, ...] = Field(default=(), description="The program's arguments.")
+    args: Listed[str] = Field(default=(), description="The program's arguments.")
     env: dict[str, str] = Field(default={}, description="Environment variables for the program.")
     cwd: str = Field(default="", description="Folder to start the program in; default: that of this file.")
     headers: dict[str, str] = Field(default={}, description="HTTP headers for the URL.")
@@ -70,10 +70,10 @@ class Runner(Section):
 
 
 class Tools(Section):
-    """Tools that the models may use. A plain list of names is short for an enabled registry."""
+    """Tools that the models may use. A name, or a list of names, is short for an enabled registry."""
 
     enabled: Flag = Field(default=True, description="Whether tools are used at all.")
-    registry: tuple[Annotated[RegisteredTool, short_for("name")], ...] = Field(default=(), description="The tools.")
+    registry: Listed[Annotated[RegisteredTool, short_for("name")]] = Field(default=(), description="The tools.")
     paths: Listed[Name] = Field(
         default=(), description="Python files with drop-in tools.", examples=[["../tools/dice.py"]]
     )
@@ -98,4 +98,4 @@ class Tools(Section):
     runner: Runner = Field(default=Runner(), description="How calls are run.")
 
 
-AnyTools = Annotated[Tools, short_for("registry", list | tuple, ENTRIES)]
+AnyTools = Annotated[Tools, short_for("registry", list | tuple | str, ENTRIES)]

@@ -21,7 +21,7 @@ from .tree import PlainScalar, resolve
 
 LARGE = 1_000_000_000
 TEXT = {"type": "string"}
-ENTRIES = {"type": "array", "items": {"type": ["string", "object"]}}
+ENTRIES = {"anyOf": [TEXT, {"type": "array", "items": {"type": ["string", "object"]}}]}
 
 
 class Section(BaseModel):

@@ -113,11 +113,11 @@ def optional(module: str, extra: str) -> ModuleType:
         raise ConfigError(f"{module} is not installed; it comes with: pip install 'ai-battle[{extra}]'") from error
 
 
-def near(name: str, known: list[str]) -> str:
-    """Returns the end of an error message: likely corrections, or else the whole choice."""
+def near(name: str, known: list[str], most: int = 20) -> str:
+    """Returns the end of an error message: likely corrections, or else the whole choice if it is of `most` names."""
     if likely := likely_names(name, known):
         return f"; did you mean {' or '.join(map(repr, likely))}?"
-    return f"; there is {', '.join(sorted(known))}." if 0 < len(known) <= 20 else "."
+    return f"; there is {', '.join(sorted(known))}." if 0 < len(known) <= most else "."
 
 
 @lru_cache(maxsize=256)

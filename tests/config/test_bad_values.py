@@ -53,6 +53,9 @@ def test_unknown_keys_do_not_hide_what_else_is_wrong(problems: Problems) -> None
             "discussion.timeouts.retries: unknown key; there is notify_on, request, retry_count.",
         ),
         ("cost_usd: 1", "6:3 discussion.cost_usd: unknown key here; it belongs under 'stop:' or 'limits:'"),
+        ("temperature: 1", "discussion.temperature: unknown key here; it belongs under 'discussion: models: NAME: p"),
+        ("topic: Tea", "discussion.topic: unknown key; there is allow_hosts, allow_secrets, collaboration, describe"),
+        ("timeouts: {turns: 1}", "discussion.timeouts.turns: unknown key here; it belongs under 'discussion:'"),
         ("execution: {paralel: true}", "discussion.execution.paralel: unknown key; did you mean 'parallel'?"),
         ("stop: {any: [{phrse: x}]}", "6:17 discussion.stop.any[0].phrse: unknown key; did you mean 'phrase'?"),
         (
@@ -97,7 +100,6 @@ def test_unknown_keys_are_told_at_every_level(problems: Problems, line: str, pro
         ("script: [{sya: hi}]", "script[0].sya: unknown key; did you mean 'say'?"),
         ("script: [{call: {tol: x}}]", "script[0].call[0].tol: unknown key; did you mean 'tool'?"),
         ("script: [[hi]]", "script[0]: must be a mapping of keys and values, not a list"),
-        ("script: hi", "script: must be a list, not 'hi'"),
         ("when: [{match: '(', say: a}]", "when[0].match: is not a regular expression: missing )"),
         ("when: [{say: a}]", "when[0].match: is missing"),
         ("parameters: {temperature: hot}", "parameters.temperature: must be a number, not 'hot'"),
@@ -140,7 +142,10 @@ def test_settings_of_a_participant_are_checked(problems: Problems, setting: str,
             "timeouts: {notify_on: timout}",
             "6:25 discussion.timeouts.notify_on[0]: must be 'timeout', 'retry' or 'error'",
         ),
-        ("timeouts: 300", "discussion.timeouts: must be a mapping of keys and values, not 300"),
+        (
+            "timeouts: 300",
+            "discussion.timeouts: must be a mapping of keys and values, not 300; there is notify_on, request, retry",
+        ),
         ("limits: {cost_usd: -1}", "discussion.limits.cost_usd: must be at least 0, not -1"),
         ("limits: {cost_usd: .inf}", "discussion.limits.cost_usd: must be a"),
         ("execution: {parallel: maybe}", "discussion.execution.parallel: must be true or false, not 'maybe'"),
@@ -199,7 +204,10 @@ def test_no_participants_are_told(problems: Problems) -> None:
 def test_a_list_of_participants_is_told(problems: Problems) -> None:
     found = problems("discussion:\n  goal: Talk.\n  models: [{type: x}, {type: y}]\n")
 
-    assert found == ("talk.yaml:3:11 discussion.models: must be a mapping of keys and values, not a list",)
+    assert found == (
+        "talk.yaml:3:11 discussion.models: "
+        "must be a mapping of names and participants, such as {Ann: {type: gpt-4o}}, not a list",
+    )
 
 
 @pytest.mark.parametrize("goal", ["", "goal:\n", 'goal: ""\n', 'goal: "  "\n'])
@@ -285,7 +293,7 @@ def test_a_name_must_be_one_line_without_control_characters(problems: Problems, 
         (lambda d: d.update(turns=10**5000), "discussion.turns: "),
         (lambda d: d.update(goal=5), "discussion.goal: must be text, not 5"),
         (lambda d: d["models"]["a"].update(typ="x"), "discussion.models.a.typ: unknown key; did you mean 'type'?"),
-        (lambda d: d.update(models=[1]), "discussion.models: must be a mapping of keys and values, not a list"),
+        (lambda d: d.update(models=[1]), "discussion.models: must be a mapping of names and participants, such as"),
     ],
 )
 def test_a_dictionary_is_checked_as_a_file_is(change: Callable[[dict[str, Any]], None], problem: str) -> None:

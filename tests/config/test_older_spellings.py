@@ -109,6 +109,27 @@ def test_input_files_are_listed_in_several_ways(load_text: Load, written_as: str
     assert [file.path for file in files.files] == ["a.py", "b.py"]
 
 
+@pytest.mark.parametrize(
+    ("single", "listed"),
+    [
+        ("tools: dice", "tools: [dice]"),
+        ("tools: {registry: dice}", "tools: {registry: [dice]}"),
+        (
+            "tools: {mcp: {servers: {a: {command: b, args: c}}}}",
+            "tools: {mcp: {servers: {a: {command: b, args: [c]}}}}",
+        ),
+        ("input_files: a.py", "input_files: [a.py]"),
+        ("stop: {any: {all: {phrase: x}}}", "stop: {any: [{all: [{phrase: x}]}]}"),
+        (
+            "collaboration: {pairs: {primary: Bob, secondary: x}}",
+            "collaboration: {pairs: [{primary: Bob, secondary: x}]}",
+        ),
+    ],
+)
+def test_a_single_entry_is_short_for_a_list(load_text: Load, single: str, listed: str) -> None:
+    assert load_text(f"{SMALL}  {single}\n").file == load_text(f"{SMALL}  {listed}\n").file
+
+
 def test_an_input_file_may_be_a_path_alone(load_text: Load) -> None:
     file = load_text(f"{SMALL}  input_file: x.png\n").file.discussion.input_file
 

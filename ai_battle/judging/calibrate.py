@@ -123,7 +123,8 @@ def _correction(
         return {}
     terms = dict(_terms(samples, head, name, weights))
     found = fit(RegressionProblem(list(terms.values()), labels, [1.0] * len(samples)))
-    return {each: round(value - term.prior, 4) for (each, term), value in zip(terms.items(), found, strict=True)}
+    changed = {each: round(value - term.prior, 4) for (each, term), value in zip(terms.items(), found, strict=True)}
+    return {each: by for each, by in changed.items() if by}
 
 
 def _terms(samples: Sequence[MeasuredAnswer], head: Head, name: str, weights: Weights) -> Iterator[tuple[str, Term]]:

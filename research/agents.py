@@ -71,7 +71,7 @@ class AgentTask:
 
     @property
     def goes_wrong(self) -> bool:
-        """Tells whether a worker fails without advice."""
+        """Checks whether a worker fails without advice."""
         return bool(self.wrong_answer)
 
     @property

@@ -15,6 +15,11 @@ from research.answer_tables import KINDS, Table, family, read_table
 from research.councils import COUNCIL, Council, calibrated_council, council
 from research.peers import Attempt, PeerAnswers, judge_unseen, read_attempts, vote_worth, with_peer, without_peer
 
+SCORES = {
+    "differs": PeerAnswers.disagreement,
+    "with detector": PeerAnswers.with_detector,
+    "calibrated": PeerAnswers.calibrate,
+}
 THRESHOLDS = (0.7, 0.8, 0.85)
 RESERVE = ("Phi-3.5-mini-instruct", "Mistral-Nemo-Instruct-2407", "Yi-1.5-9B-Chat")
 LOCAL = (*COUNCIL, *RESERVE, "Meta-Llama-3-8B-Instruct")
@@ -44,10 +49,10 @@ def lines(folder: Path) -> Iterator[str]:
 def _of_peers(attempts: Sequence[Attempt], table: Table) -> Iterator[str]:
     for peer in LOCAL:
         both = PeerAnswers.of(attempts, table, peer)
-        for way in (PeerAnswers.disagreement, PeerAnswers.with_detector, PeerAnswers.calibrate):
-            found = way(both)
+        for name, score in SCORES.items():
+            found = score(both)
             measures = f"AUROC {found.auroc:.3f} APGR {found.apgr:.3f} CPT80 {found.cpt80:.3f}"
-            yield f"{peer:28} {way.__name__:13} {measures}"
+            yield f"{peer:28} {name:13} {measures}"
         for threshold in THRESHOLDS:
             yield f"{peer:28} asked where its vote matters, threshold {threshold}: {with_peer(both, threshold)}"
     for threshold in THRESHOLDS:

@@ -91,5 +91,5 @@ def _answered_question(
 
 
 def is_confirmed(answer: str | None, outcome: ProgramOutcome | None) -> bool | None:
-    """Tells whether running confirms an answer. Returns None if nothing was run or the answer is unreadable."""
+    """Checks whether running confirms an answer. Returns None if nothing was run or the answer is unreadable."""
     return None if answer is None or outcome is None else confirms(json.dumps({"answer": answer}), outcome)

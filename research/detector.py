@@ -56,7 +56,7 @@ def row(name: str, pair: Pair, scores: Sequence[Score]) -> Row:
 
 
 def stuck_flags(scores: Sequence[Score]) -> list[bool]:
-    """Tells for each answer whether it is stuck at the defaults."""
+    """Checks for each answer whether it is stuck at the defaults."""
     return [bool(found.failed) or found.quality < THRESHOLD for found in scores]
 
 

@@ -43,9 +43,9 @@ STUCK, STUCK_GUARDS, ABLE = 0.07, 0.02, 0.6
 AT_DEFAULT = -log(0.7 / 0.3)
 """The logit of failure at which an answer is stuck at the default threshold."""
 LEAST_RIGHT = 10
-"""The least right answers with a judgement that gets a weight.
+"""The number of right answers on which a judgement must speak to get a weight.
 
-Without any, the judgement could just as well be a habit of right answers.
+A judgement that speaks on none could just as well be a habit of right answers.
 """
 
 
@@ -96,7 +96,7 @@ def _allowed_intercepts(profile: Profile, family: Family, pairs: Sequence[Pair])
 
 
 def may_weigh(name: str, pairs: Sequence[Pair]) -> bool:
-    """Tells whether a judgement speaks on enough right answers to get a weight."""
+    """Checks whether a judgement speaks on enough right answers to get a weight."""
     right = (
         signals for pair in pairs for signals, small in zip(_signals(pair), pair.small, strict=True) if small > 0.5
     )

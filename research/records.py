@@ -134,7 +134,7 @@ def _label(row: Mapping[str, Any], model: str, tools: Sequence[ToolSpec]) -> flo
 
 
 def _are_wanted(calls: list[tuple[str, Mapping[str, Any]]], wanted: Sequence[Mapping[str, Any]]) -> bool:
-    """Tells whether each wanted call was made once, in any order, and no other."""
+    """Checks whether each wanted call was made once, in any order, and no other."""
     left = list(calls)
     for name, arguments in ((name, arguments) for call in wanted for name, arguments in call.items()):
         made = next((call for call in left if call[0] == name and _fit(call[1], arguments)), None)
@@ -145,14 +145,14 @@ def _are_wanted(calls: list[tuple[str, Mapping[str, Any]]], wanted: Sequence[Map
 
 
 def _fit(given: Mapping[str, Any], wanted: Mapping[str, Sequence[Any]]) -> bool:
-    """Tells whether each argument has an acceptable value. An empty text means that it may be left out."""
+    """Checks whether each argument has an acceptable value. An empty text means that it may be left out."""
     return given.keys() <= wanted.keys() and all(
         any(_same(given.get(name, ""), value) for value in values) for name, values in wanted.items()
     )
 
 
 def _same(given: Any, wanted: Any) -> bool:
-    """Tells whether two values are equal. Texts are compared without case and punctuation, numbers by value."""
+    """Checks whether two values are equal. Texts are compared without case and punctuation, numbers by value."""
     match given, wanted:
         case (bool(), _) | (_, bool()):
             return given is wanted

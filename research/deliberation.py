@@ -17,7 +17,7 @@ from research.answer_tables import AnsweredQuestion, read_table
 from research.councils import THIRTEEN_COUNCILS
 
 Preference: TypeAlias = Callable[[Sequence[AnsweredQuestion], int, int, int], bool]
-"""Checks whether a member (the third argument) prefers the answer of another (the fourth) to a question (the second)."""
+"""Checks whether a member (third argument) prefers the answer of another (fourth) to a question (second)."""
 
 
 def says_the_same(members: Sequence[AnsweredQuestion], question: int, reader: int, other: int) -> bool:

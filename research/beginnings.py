@@ -59,5 +59,5 @@ def lines(folder: Path) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    for line in lines(Path(sys.argv[1])):
+    for line in lines(Path(*sys.argv[1:])):
         print(line, flush=True)

@@ -103,7 +103,7 @@ def _row(worse: float, window: int, changed: Sequence[Run], of: Sequence[Run]) -
 
 
 def main(arguments: Sequence[str]) -> None:
-    pairs = [pair for pair in scored_pairs(Path(arguments[0])) if len(pair.scores) > LABELS]
+    pairs = [pair for pair in scored_pairs(Path(arguments[0] if arguments else ".")) if len(pair.scores) > LABELS]
     for line in lines(pairs, int(arguments[1]) if len(arguments) > 1 else RUNS):
         print(line, flush=True)
 

@@ -119,7 +119,7 @@ def build(
     notes = (
         *(model.name.note for model in models.values()),
         *help_.notes,
-        *pairs.beyond_the_prompt(),
+        *pairs.prompt_warnings(),
         *pairs.same_models(),
     )
     warnings = tuple(dict.fromkeys(filter(None, notes)))

@@ -83,7 +83,7 @@ class BuildContext:
         recordings: RecordingFiles = NO_RECORDING,
     ) -> Self:
         return replace(
-            cls.beside(loaded, RetryPolicy.of(loaded.file.discussion.timeouts)),
+            cls.for_document(loaded, RetryPolicy.of(loaded.file.discussion.timeouts)),
             local_only=loaded.file.discussion.local_only,
             has_files=loaded.file.discussion.has_files,
             starts=starts or {},
@@ -92,7 +92,7 @@ class BuildContext:
         )
 
     @classmethod
-    def beside(cls, document: ConfigDocument, retry: RetryPolicy) -> Self:
+    def for_document(cls, document: ConfigDocument, retry: RetryPolicy) -> Self:
         """Takes the sections that all kinds of files share from a document."""
         file = document.file
         return cls(
@@ -180,7 +180,7 @@ def participant(name: str, spec: Speaking, context: BuildContext) -> Model:
     settings = _script(spec, context.starts.get(name, 0)) if _takes_script(model_name, context) else {}
     made = model(model_name, settings, context)
     if spec.veil:
-        made = assembly.veiling.behind_veil(made, spec.veil, context)
+        made = assembly.veiling.with_veil(made, spec.veil, context)
     made = _with_capabilities(spec.capabilities, made, context)
     if context.local_only and not made.local:
         raise ConfigError(f"{name} is {made.name}, which is not on this machine, and the file says 'local_only: true'.")

@@ -83,7 +83,7 @@ class Pairs:
             return helper
         return helper.model_copy(update={key: getattr(twin, key) for key in ("type", *ModelSettings.model_fields)})
 
-    def beyond_the_prompt(self) -> Iterator[str]:
+    def prompt_warnings(self) -> Iterator[str]:
         """Yields a warning for each pair in no-meta whose strategy may send more than the prompt."""
         for each in self.all if self.discussion.mode == "no-meta" else ():
             if not strategies.traits(each.pair.strategy).sends_request_only:

@@ -112,11 +112,11 @@ class Recipe:
             own = {"helping": helping(use=use or HelpUse()), "standing": standing}
             with making:
                 pair = make(primary, secondary, **options, **{key: own[key] for key in own if key in known})
-            return watch.follow(self._around(pair, tool_user))
+            return watch.follow(self._with_tools_or_stream(pair, tool_user))
 
         return client
 
-    def _around(self, pair: ModelClient, tool_user: ToolCapableClient | None) -> ModelClient:
+    def _with_tools_or_stream(self, pair: ModelClient, tool_user: ToolCapableClient | None) -> ModelClient:
         """Wraps the pair with its model's tools, or with a stream that does not wait for the judgement."""
         if tool_user:
             tool_user.client, pair = pair, tool_user

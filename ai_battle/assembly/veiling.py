@@ -9,7 +9,7 @@ from ..providers._veil import PrivacyFinder, VeiledClient
 from .models import BuildContext, Model, is_gateway, model, supporting_model
 
 
-def behind_veil(made: Model, settings: VeilSettings, context: BuildContext) -> Model:
+def with_veil(made: Model, settings: VeilSettings, context: BuildContext) -> Model:
     """Returns the model behind a veil. Raises `ConfigError` for a model on this machine.
 
     A vendor's API at a local address is a gateway that forwards what it gets, so it may be veiled.

@@ -21,7 +21,7 @@ USUAL_ANSWER = 350
 LONG_ANSWER = 1024
 """Tokens of a long answer without `max_tokens`."""
 
-AROUND = 20
+REQUEST_OVERHEAD = 20
 """Tokens of a request besides its text."""
 
 
@@ -69,7 +69,7 @@ def _mean_prompt(tasks: Sequence[Task]) -> float:
     sizes = [
         estimate_text(task.system + task.prompt + "".join(str(tool.schema) for tool in task.tools)) for task in tasks
     ]
-    return AROUND + sum(sizes) / max(1, len(sizes))
+    return REQUEST_OVERHEAD + sum(sizes) / max(1, len(sizes))
 
 
 def _expected_cost(setting: Setting, suite: Suite, reads: float) -> ExpectedCost:

@@ -93,7 +93,7 @@ class _SuiteBuilder:
         self._tasks = tuple(self._all_tasks())
 
     def suite(self) -> Suite:
-        context = BuildContext.beside(self._document, RetryPolicy.of(self._section.timeouts))
+        context = BuildContext.for_document(self._document, RetryPolicy.of(self._section.timeouts))
         return Suite(self._tasks, self._settings, self._scorers, context, self._document)
 
     def _all_settings(self) -> tuple[Setting, ...]:

@@ -26,7 +26,7 @@ FEW_DIFFER, MANY_DIFFER = 12, 300
 FINEST, ROUNDED = 100, 200
 """The finest grid of scores that is tried, in parts of 1, and the parts of the largest difference otherwise."""
 
-ON_GRID = 1e-6
+GRID_ERROR = 1e-6
 TINY = 1e-12
 
 
@@ -91,7 +91,7 @@ def _share_of_all_flips(off: Numbers) -> float:
 def _whole(off: Numbers) -> list[int]:
     """Returns the values in units of a grid that has them all, such as thirds, or rounded. The test stays exact."""
     for parts in range(1, FINEST + 1):
-        if all(abs(each * parts - round(each * parts)) < ON_GRID for each in off):
+        if all(abs(each * parts - round(each * parts)) < GRID_ERROR for each in off):
             return [round(each * parts) for each in off]
     unit = max(map(abs, off)) / ROUNDED
     return [round(each / unit) for each in off]

@@ -196,13 +196,13 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_OF_A_TASK = tuple(each.name for each in fields(Task))
-_task_values = attrgetter(*_OF_A_TASK)
+_TASK_FIELDS = tuple(each.name for each in fields(Task))
+_task_values = attrgetter(*_TASK_FIELDS)
 
 
 def task_text(task: Task) -> str:
     """Returns the task as text, without fields that it lacks."""
-    data = {name: value for name, value in zip(_OF_A_TASK, _task_values(task), strict=True) if value}
+    data = {name: value for name, value in zip(_TASK_FIELDS, _task_values(task), strict=True) if value}
     if task.tools:
         data["tools"] = [{"name": t.name, "description": t.description, "schema": t.schema} for t in task.tools]
     if task.recorded:
@@ -218,16 +218,16 @@ def task_from(text: str) -> Task:
     return Task(**{"prompt": "", **data})
 
 
-_OF_A_SAMPLE = (
+_SAMPLE_FIELDS = (
     "setting", "task", "repeat", "answer", "score.value", "score.why", "usage.input_tokens", "usage.output_tokens",
     "usage.cost_usd", "seconds", "helped", "quality", "reason", "small_answer", "large_answer", "small_score",
     "large_score", "error", "spent_usd",
 )  # fmt: skip
 """Where the columns of a sample are found in it, in the order of the table; `more` comes last."""
 
-_sample_values = attrgetter(*_OF_A_SAMPLE)
+_sample_values = attrgetter(*_SAMPLE_FIELDS)
 _wasted_values = attrgetter(*(f"wasted.{each.name}" for each in fields(Usage)))
-INSERT_SAMPLE = f"INSERT OR REPLACE INTO samples VALUES ({'?, ' * len(_OF_A_SAMPLE)}?)"  # noqa: S608 - question marks
+INSERT_SAMPLE = f"INSERT OR REPLACE INTO samples VALUES ({'?, ' * len(_SAMPLE_FIELDS)}?)"  # noqa: S608 - question marks
 NOTHING_MORE = "{}"
 
 

@@ -167,7 +167,7 @@ class BenchmarkSummary:
 
 BINS, LATENCY_BINS = 10, 30
 MOST_ERRORS, LONGEST_ERROR = 3, 200
-OF_ORDER = ("apgr", "apgr_low", "apgr_high", "cpt50", "cpt80")
+ORDER_FIELDS = ("apgr", "apgr_low", "apgr_high", "cpt50", "cpt80")
 """The measures of a row's order that the row repeats."""
 
 
@@ -258,7 +258,7 @@ def _help(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence[
         return {}
     price = per_rescued(_extra_dollars(of, settings), effect.rescued)
     found = _order(of, settings, tasks)
-    of_order = {name: getattr(found, name) for name in OF_ORDER} if found else {}
+    of_order = {name: getattr(found, name) for name in ORDER_FIELDS} if found else {}
     return {**asdict(effect), "usd_per_rescued": price, "order": found, **of_order}
 
 

@@ -44,7 +44,7 @@ _HEADING = re.compile(
     (?P<rest>.*)$""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-_TO_WHOM = re.compile(
+_ADDRESSEE = re.compile(
     r" (?:for|to|an|fur|pour|para|per) [a-z ]*(?:aux|ausil|hilf|assistant|execut|agent)[a-z -]*$| section$| ?/.*$"
 )
 _COLONS = tuple(":\uff1a\ufe55")
@@ -173,7 +173,7 @@ def _meaning(parts: Parts) -> tuple[Kind, int] | None:
     """
     label = _plain_words(parts["label"])
     if label not in ("", "other"):
-        meant = _WORDS.get(_TO_WHOM.sub("", label))
+        meant = _WORDS.get(_ADDRESSEE.sub("", label))
         return None if parts["bracket"] == "<" and meant and meant[1] < _OWN else meant
     is_ended = any((parts["dot"].strip(), parts["mark"], parts["before"], not parts["rest"].strip()))
     is_format = parts["format"].strip().casefold() in ("format", "格式")

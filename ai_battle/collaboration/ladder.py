@@ -18,8 +18,8 @@ TRAITS = StrategyTraits(
 HINT, PLAN, TAKEOVER, HANDOVER = range(4)
 RUNGS = ("hint", "plan", "takeover", "hand over")
 STEPS = (Advice("hint"), Advice("plan"), take_over)
-TROUBLES_UP = 2
-CALM_DOWN = 3
+UP_AFTER = 2
+DOWN_AFTER = 3
 
 
 @dataclass(slots=True)
@@ -46,14 +46,14 @@ class LadderState:
     def note_calm(self) -> None:
         """Counts a turn that needed no help. A handed-over turn counts too, since its need is unknown."""
         self.troubled, self.calm = 0, self.calm + 1
-        if self.calm == CALM_DOWN:
+        if self.calm == DOWN_AFTER:
             self._move(max(HINT, self.rung - 1))
 
     def note_help(self, rung: int) -> None:
         """Counts a turn that was helped on this rung. A helper's answer is trouble even if it was the expected rung."""
         self.calm = 0
         self.troubled = self.troubled + 1 if rung > self.rung or rung == TAKEOVER else 0
-        if self.troubled == TROUBLES_UP:
+        if self.troubled == UP_AFTER:
             self._move(self.rung + 1)
 
     def _move(self, rung: int) -> None:

@@ -10,7 +10,7 @@ from ..core.plugins import near
 from .benchmark import BenchmarkFile
 from .discussion import DiscussionFile
 from .judge import RubricFile
-from .rewriting import BESIDE, INSIDE
+from .rewriting import DISCUSSION_KEYS, TOP_KEYS
 from .server import ServerFile
 from .values import Section
 
@@ -47,8 +47,8 @@ def json_schema(kind: str = "discussion", providers: Iterable[str] = ()) -> dict
         beside["providers"] |= _by_name(schema["$defs"]["Provider"], providers)
     if kind == "discussion":
         inside = schema["$defs"]["Discussion"]["properties"]
-        inside.update({key: beside[key] for key in BESIDE})
-        beside.update({key: inside[key] for key in INSIDE})
+        inside.update({key: beside[key] for key in TOP_KEYS})
+        beside.update({key: inside[key] for key in DISCUSSION_KEYS})
     return {"$schema": GenerateJsonSchema.schema_dialect, **schema, "title": f"ai-battle {kind}"}
 
 

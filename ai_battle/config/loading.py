@@ -13,13 +13,13 @@ from .documents import ConfigDocument, FileKind, Origin, Source, check_document,
 from .judge import judge_problems
 from .participants import ParticipantSettings
 from .problems import KeyPath, Problem
-from .rewriting import BESIDE, append_to, apply_overrides, update_spellings
+from .rewriting import TOP_KEYS, append_to, apply_overrides, update_spellings
 from .tools import Approval, McpServer, Tools
 from .tree import Node, from_python
 
 DECIDING = ("threshold", "help_rate", "max_cost", "calibration")
 SAYING = {"say", "think", "call", "fail"}
-OF_PROGRAMS, OF_ADDRESSES = {"args", "cwd", "env"}, {"headers"}
+PROGRAM_KEYS, ADDRESS_KEYS = {"args", "cwd", "env"}, {"headers"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class LoadedDiscussion(ConfigDocument):
         Raises `ConfigError` with all problems.
         """
         tree = self.tree
-        for key in BESIDE:
+        for key in TOP_KEYS:
             shared, own = other.child(key) or Node({}), tree.child(key) or Node({})
             both = Node({**shared.value, **own.value}, own.place, {**shared.keys, **own.keys})
             tree = tree.with_child(key, both)
@@ -184,7 +184,7 @@ def _mcp_servers(tools: Tools) -> Iterator[Problem]:
 
 
 def _mcp_server(path: KeyPath, server: McpServer) -> Iterator[Problem]:
-    kind, others = ("a command", OF_ADDRESSES) if server.command else ("a url", OF_PROGRAMS)
+    kind, others = ("a command", ADDRESS_KEYS) if server.command else ("a url", PROGRAM_KEYS)
     for key in sorted(server.model_fields_set & others):
         yield Problem((*path, key), f"does not go with {kind}")
     if server.url and not server.url.startswith(("http://", "https://")):

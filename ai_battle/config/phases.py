@@ -77,7 +77,7 @@ def problems(discussion: "Discussion") -> Iterator[Problem]:
         yield from _unknown(enumerate(speakers), names, (*path, listener))
     yield from _without_speaker(discussion)
     if discussion.mode == "no-meta":
-        yield from _beside_no_meta(discussion)
+        yield from _no_meta_conflicts(discussion)
 
 
 def notes(discussion: "Discussion") -> Iterator[str]:
@@ -137,7 +137,7 @@ def _without_speaker(discussion: "Discussion") -> Iterator[Problem]:
             yield Problem(("discussion", "models", name), words, key=True)
 
 
-def _beside_no_meta(discussion: "Discussion") -> Iterator[Problem]:
+def _no_meta_conflicts(discussion: "Discussion") -> Iterator[Problem]:
     words = "does not go with mode no-meta, which sends nothing but what is said"
     for index, phase in enumerate(discussion.phases):
         if phase.instructions:

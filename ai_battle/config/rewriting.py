@@ -9,9 +9,9 @@ from .participants import ROLES
 from .problems import KeyPath
 from .tree import Node, compose_value
 
-BESIDE = ("providers", "prices", "context_windows")
+TOP_KEYS = ("providers", "prices", "context_windows")
 """Keys next to the discussion that may also be written inside it."""
-INSIDE = (
+DISCUSSION_KEYS = (
     "established_facts", "durability", "journal", "local_only", "sandbox", "workspace", "allow_hosts", "judge",
     "goal_mode", "templates", "outcome", "visibility", "signals",
 )  # fmt: skip
@@ -52,8 +52,8 @@ def update_spellings(tree: Node) -> tuple[Node, list[str]]:
     if discussion is None or not isinstance(discussion.value, dict):
         return tree, notes
     discussion = _without_old_keys(discussion, "discussion.", notes)
-    discussion, tree = _move_keys(BESIDE, discussion, tree)
-    tree, discussion = _move_keys(INSIDE, tree, discussion)
+    discussion, tree = _move_keys(TOP_KEYS, discussion, tree)
+    tree, discussion = _move_keys(DISCUSSION_KEYS, tree, discussion)
     discussion = rename_keys_below(discussion, ("collaboration", "pairs"), "model", "primary")
     models = discussion.child("models")
     if models and isinstance(models.value, dict):

@@ -99,7 +99,7 @@ class DiscussionRun:
         state = self._state
         if not self._judge or state.judged or not state.finished:
             return
-        budget = Budget(self._plan.limits.beside(state.use.ledger), state.judging)
+        budget = Budget(self._plan.limits.rest_after(state.use.ledger), state.judging)
         try:
             with charge_to(budget):
                 verdict = await self._judge(self._emit)

@@ -68,7 +68,7 @@ class SpendingLimits:
     tool_calls: int | None = None
     unpriced: Literal["refuse", "allow"] = "refuse"
 
-    def beside(self, used: Ledger) -> "SpendingLimits":
+    def rest_after(self, used: Ledger) -> "SpendingLimits":
         """Returns what these limits leave in dollars and tokens after what is booked in `used`."""
         cost = None if self.cost_usd is None else max(0.0, self.cost_usd - used.known_cost)
         tokens = None if self.tokens is None else max(0, self.tokens - used.usage.total_tokens)

@@ -8,7 +8,7 @@ from math import sqrt
 from typing import Literal, Self, TypeVar
 
 from ..core.errors import ConfigError
-from .calibration import BESIDE, INTERCEPT, Calibration, Point, Rank, rank
+from .calibration import HARD_CHECKS, INTERCEPT, Calibration, Point, Rank, rank
 from .case import Case
 from .family import Family
 from .judgements import DOUBT, Measurements, measurements
@@ -23,7 +23,7 @@ LEAST, REFITS = 20, 50
 """The least answers for a help rate, and for corrections of weights."""
 FOLDS = 5
 STRENGTH: Mapping[str, float] = {"failure": 8.0, "rescue": 15.0}
-INTERCEPT_STRENGTH, BESIDE_STRENGTH = 0.05, 4.0
+INTERCEPT_STRENGTH, HARD_STRENGTH = 0.05, 4.0
 SURE = 1.96
 POINTS = 20
 NEVER = 1e9
@@ -136,7 +136,7 @@ def _terms(samples: Sequence[MeasuredAnswer], head: Head, name: str, weights: We
         yield each, Term(column, STRENGTH[name], head.weights.get(each, 0.0))
     yield INTERCEPT, Term([1.0] * len(samples), INTERCEPT_STRENGTH, head.intercept)
     offsets = [DOUBT if name == "failure" and sample.measurements.failed else 0.0 for sample in samples]
-    yield BESIDE, Term(offsets, BESIDE_STRENGTH, head.everywhere)
+    yield HARD_CHECKS, Term(offsets, HARD_STRENGTH, head.everywhere)
 
 
 def _by_quantile(answers: Sequence[LabelledAnswer], rate: float, weights: Weights) -> Report:

@@ -12,7 +12,7 @@ from .promise import Promise
 from .regression import LogisticModel
 from .weights import Head, Profile, Weights
 
-INTERCEPT, BESIDE = "intercept", "everywhere"
+INTERCEPT, HARD_CHECKS = "intercept", "everywhere"
 """Names of corrections other than signals: of the intercept, and of failed hard checks."""
 EDITED = (
     "The calibration was changed after it was made, so its promise no longer holds: calibrate again with --promise, or "
@@ -183,7 +183,7 @@ def _corrected_profile(profile: Profile, corrections: Mapping[str, Corrections])
 
 
 def _corrected_head(head: Head, corrections: Corrections) -> Head:
-    names = {*head.weights, *corrections} - {INTERCEPT, BESIDE}
+    names = {*head.weights, *corrections} - {INTERCEPT, HARD_CHECKS}
     weights = {name: head.weights.get(name, 0.0) + corrections.get(name, 0.0) for name in sorted(names)}
-    intercept, beside = (corrections.get(name, 0.0) for name in (INTERCEPT, BESIDE))
+    intercept, beside = (corrections.get(name, 0.0) for name in (INTERCEPT, HARD_CHECKS))
     return Head(head.intercept + intercept, weights, head.everywhere + beside)

@@ -23,7 +23,7 @@ _ASKED = re.compile(
     r"|json\s?(?:\u683c\u5f0f|\u5f62\u5f0f|\u914d\u5217)",
     re.IGNORECASE,
 )
-_ABOUT = re.compile(
+_EXPLANATION = re.compile(
     r"\b(?:what|why|how|explain|difference|function|script|program|code|parse|convert|read|python|javascript|sql|fetch"
     r"|load|library|was ist|warum|wie)\b",
     re.IGNORECASE,
@@ -54,7 +54,7 @@ def json_measures(case: Case) -> dict[str, float]:
 def is_asked(prompt: str) -> bool:
     """Checks whether the prompt asks for JSON as the answer, not about JSON or for a program that handles it."""
     match = _ASKED.search(prompt) if "json" in prompt.casefold() else None
-    return match is not None and not _ABOUT.search(prompt[: match.end()])
+    return match is not None and not _EXPLANATION.search(prompt[: match.end()])
 
 
 def schema_in(prompt: str) -> Mapping[str, Any] | None:

@@ -26,7 +26,7 @@ MCQ: Families = ("mcq",)
 TOOL: Families = ("tool",)
 CODE: Families = ("code",)
 CHAT: Families = ("chat",)
-BUT_MCQ: Families = ("math", "tool", "code", "chat")
+ALL_BUT_MCQ: Families = ("math", "tool", "code", "chat")
 """Without multiple choice, where benchmarks count some unreadable answers as right. There it is only a signal."""
 
 
@@ -75,8 +75,8 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     # Hard checks, which decide alone.
     at_once("empty", wording.empty, "there is no answer"),
     at_once("filtered", wording.is_filtered, "the provider cut the answer off"),
-    at_once("loop", wording.loop, "the answer goes round in circles at its end", BUT_MCQ),
-    at_once("repetition", wording.repetition, "most of the answer was said before", BUT_MCQ),
+    at_once("loop", wording.loop, "the answer goes round in circles at its end", ALL_BUT_MCQ),
+    at_once("repetition", wording.repetition, "most of the answer was said before", ALL_BUT_MCQ),
     at_once("truncated", wording.is_truncated, "the answer is cut off in the middle"),
     at_once("gives_up", wording.gives_up, "the model says that it can't"),
     at_once("empty_promise", wording.empty_promise, "it announces something and ends"),
@@ -202,10 +202,10 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("opinion_agrees", evidence, weight=-1.0),
     Judgement("opinion_differs", evidence, "another answer says something else", weight=1.0),
 )  # fmt: skip
-_OF_FAMILY = {family: tuple(row for row in JUDGEMENTS if family in row.families) for family in FAMILIES}
-_BY_MEASURE = {
+_FAMILY_ROWS = {family: tuple(row for row in JUDGEMENTS if family in row.families) for family in FAMILIES}
+_MEASURE_ROWS = {
     family: [(measure, tuple(rows)) for measure, rows in groupby(of_family, key=attrgetter("measure"))]
-    for family, of_family in _OF_FAMILY.items()
+    for family, of_family in _FAMILY_ROWS.items()
 }
 SENTENCES = {row.name: row.sentence for row in JUDGEMENTS if row.sentence}
 
@@ -215,7 +215,7 @@ def measurements(case: Case, brought: Mapping[str, float] | None = None) -> Meas
     signals: dict[str, float] = {}
     failed: dict[str, float] = {}
     brought = evidence(case) if brought is None else brought
-    for measure, rows in _BY_MEASURE[case.family]:
+    for measure, rows in _MEASURE_ROWS[case.family]:
         found = brought if measure is evidence else case.once(measure)
         for row, value in _values(found, rows):
             if value or not row.at_once:
@@ -232,10 +232,10 @@ def _values(found: Mapping[str, float] | float | None, rows: Sequence[Judgement]
 
 def by_hand(family: Family) -> dict[str, float]:
     """Returns the hand-set weights of a family. Those of habits are 0 until a calibration moves them."""
-    rows = (row for row in _OF_FAMILY[family] if row.weight or row.is_habit)
+    rows = (row for row in _FAMILY_ROWS[family] if row.weight or row.is_habit)
     return {row.name: row.weight for row in rows if family not in row.learned}
 
 
 def to_learn(family: Family) -> tuple[str, ...]:
     """Returns the names of the judgements of a family whose weights are learned."""
-    return tuple(row.name for row in _OF_FAMILY[family] if family in row.learned)
+    return tuple(row.name for row in _FAMILY_ROWS[family] if family in row.learned)

@@ -119,9 +119,9 @@ def _tools(written: Any, where: str) -> Iterator[ToolSpec]:
 
 
 PENALTY = 30.0
-BY_VOTES = LogisticModel(0.0, {DOUBT: (0.0, 1.0, 1.0)})
+VOTE_MODEL = LogisticModel(0.0, {DOUBT: (0.0, 1.0, 1.0)})
 """The weights without labels: votes alone."""
-AT_ONCE = 1e3
+HARD_SCORE = 1e3
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +157,13 @@ def calibrate(answers: Sequence[LabelledAnswer], target: Target) -> Report:
         return _by_promise(report, answers, target)
     if report.labels:
         return _by_labels(report, [_poll(answer) for answer in answers if answer.is_labelled], target)
-    return _cut(report, list(map(_poll, answers)), BY_VOTES, target.value, target)
+    return _cut(report, list(map(_poll, answers)), VOTE_MODEL, target.value, target)
 
 
 def _by_labels(report: Report, polled: Sequence[PollRecord], target: Target) -> Report:
     weights, scores = _weights_and_scores(polled)
     small, large = [each.served for each in polled], [each.helper for each in polled]
-    report = replace(report, refit=weights is not BY_VOTES, helps=mean(large) > mean(small))
+    report = replace(report, refit=weights is not VOTE_MODEL, helps=mean(large) > mean(small))
     if report.helps:
         made = _cut(report, polled, weights, share_for(target, _ranks(scores, polled), small, large), target)
     else:
@@ -181,21 +181,21 @@ def _by_promise(report: Report, answers: Sequence[LabelledAnswer], target: Targe
     polled, scores = [polled[at] for at in tested], [scores[at] for at in tested]
     small, large = [each.served for each in polled], [each.helper for each in polled]
     found, promise = promised_cut(_ranks(scores, polled), losses_of(answers, small, large), target, answers)
-    agreement = Agreement(found.cut, BY_VOTES, found.tie_break)
+    agreement = Agreement(found.cut, VOTE_MODEL, found.tie_break)
     made = replace(report.calibration, agreement=agreement, help_rate=found.help_rate, error=found.error, promise=None)
     report = replace(report, calibration=made.with_promise(promise), labels=sum(each.is_labelled for each in answers))
     return report.with_curve(scores, small, large) if report.labels == len(answers) else replace(report, curve=())
 
 
 def _scores_by_votes(polled: Sequence[PollRecord]) -> list[float]:
-    return [_score(each, BY_VOTES.score(each.known)) for each in polled]
+    return [_score(each, VOTE_MODEL.score(each.known)) for each in polled]
 
 
 def _weights_and_scores(polled: Sequence[PollRecord]) -> tuple[LogisticModel, list[float]]:
     """Returns weights, and scores by weights that have not seen the answer. Few labels leave the weights as shipped."""
     gains = [each.gain for each in polled]
     if len(polled) < REFITS or not 0 < mean(gains) < 1:
-        return BY_VOTES, _scores_by_votes(polled)
+        return VOTE_MODEL, _scores_by_votes(polled)
     rows = [each.pattern for each in polled]
     unseen: dict[int, float] = {}
     for fold in folds(rows, gains):
@@ -218,7 +218,7 @@ def _ranks(scores: Sequence[float], polled: Sequence[PollRecord]) -> list[Rank]:
 
 def _score(polled: PollRecord, score: float) -> float:
     """Returns the gain. Answers that fail a hard check come first, as they get help in any case."""
-    return score + AT_ONCE if polled.at_once else score
+    return score + HARD_SCORE if polled.at_once else score
 
 
 def _poll(answer: LabelledAnswer) -> PollRecord:

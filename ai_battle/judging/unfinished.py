@@ -18,7 +18,7 @@ from ..signals.provenance import Fact, facts
 from ..signals.refusals import QUESTION_MARKS, gives_up, only_announces, refuses
 from ..signals.states import denies
 
-LONGEST, AKIN, MOST_PARTS, FEW_WORDS = 400, 4, 6, 3
+LONGEST, ROOT_LENGTH, MOST_PARTS, FEW_WORDS = 400, 4, 6, 3
 """Characters of an answer that is judged; equal first letters of two forms of a word; parts of a request that are
 counted; words of an empty result."""
 _ACCENTS = re.compile("[\u0300-\u036f]")
@@ -265,7 +265,7 @@ def _asked_figures(end: EndOfWork) -> Iterator[Fact]:
     """Yields the figures of the last result next to a word of the request, if the name has one figure only."""
     figures: dict[str, set[str]] = {}
     for found in _FIGURE.finditer(end.results[-1].text):
-        word = _plain(found["name"] or found["counted"])[:AKIN]
+        word = _plain(found["name"] or found["counted"])[:ROOT_LENGTH]
         figures.setdefault(word, set()).add(found["value"] or found["count"])
     for word, values in figures.items():
         if word in end.asked and len(values) == 1:
@@ -329,4 +329,6 @@ def _stop_words() -> frozenset[str]:
 
 @lru_cache(maxsize=256)  # each answer of a turn reads the same results
 def _roots(text: str) -> frozenset[str]:
-    return frozenset(word[:AKIN] for word in _WORD.findall(_plain(text.replace("_", " "))) if word not in _stop_words())
+    return frozenset(
+        word[:ROOT_LENGTH] for word in _WORD.findall(_plain(text.replace("_", " "))) if word not in _stop_words()
+    )

@@ -33,8 +33,8 @@ _DIGIT, _DIGITS = re.compile(r"\d"), re.compile(r"\d(?:[\d.,]*\d)?")
 _FORMULA = re.compile(r"[=+*/^_]")
 FEW_NUMBERS, _SHORT, NEAR_OPTION = 2, 25, 0.01
 FACTORS = (1.0, 100.0, 0.01)
-OF_UNITS = (*FACTORS, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9)
-OF_TIME = (60.0, 1 / 60.0, 3600.0, 1 / 3600.0, 24.0, 1 / 24.0, 7.0, 1 / 7.0)
+UNIT_FACTORS = (*FACTORS, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9)
+TIME_FACTORS = (60.0, 1 / 60.0, 3600.0, 1 / 3600.0, 24.0, 1 / 24.0, 7.0, 1 / 7.0)
 """What a number may be multiplied by to be the same in percent or cents, and in another unit."""
 
 
@@ -83,7 +83,7 @@ def _result_is_no_option(case: Case) -> bool:
         return False
     result = case.claims[-1].value
     offered = [value for text in case.options.values() for value in quantities(text)]
-    return not any(_is_near_option(result * factor, value) for value in offered for factor in OF_UNITS)
+    return not any(_is_near_option(result * factor, value) for value in offered for factor in UNIT_FACTORS)
 
 
 def _is_near_option(result: float, value: float) -> bool:
@@ -181,7 +181,7 @@ def _strange(case: Case, known: set[float], given: list[float]) -> Iterator[bool
 
 def _is_worked_out(number: float, given: list[float]) -> bool:
     """Checks whether a number is a step from two given ones, or one as a percentage or in another unit of time."""
-    if any(abs(number * factor - each) <= NEAR * each for factor, each in product(OF_TIME, given)):
+    if any(abs(number * factor - each) <= NEAR * each for factor, each in product(TIME_FACTORS, given)):
         return True
     return any(_is_one_step_from(given, number * scale, CENT * scale) for scale in (1.0, 100.0))
 
@@ -324,7 +324,7 @@ def _end_of_result(case: Case) -> int:
 
 
 def _factors(case: Case) -> tuple[float, ...]:
-    return OF_UNITS if has_conversion(case.text) else FACTORS
+    return UNIT_FACTORS if has_conversion(case.text) else FACTORS
 
 
 def _is_in(value: float, ordered: list[float], factors: Sequence[float]) -> bool:

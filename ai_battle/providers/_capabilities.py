@@ -154,7 +154,7 @@ _SPELLINGS = {
     "stop": ("stop", "stop_sequences", "stopSequences"),
     "reasoning": ("reasoning", "reasoning_effort", "thinking", "think", "thinkingConfig", "thinking_config", "effort"),
 }
-_FOR_GOOD = re.compile(
+_LASTING = re.compile(
     r"unsupported|not supported|(does not|doesn't) support|unknown|unrecogni[sz]ed|not permitted|not allowed|unexpected"
     r"|deprecated|only the default|not available|cannot be (used|specified)",
     re.IGNORECASE,
@@ -190,7 +190,7 @@ class LearnedRefusals:
         option = _refused_option(error, request.options) if self._learns else None
         if option is None:
             return None
-        if _FOR_GOOD.search(str(error)):
+        if _LASTING.search(str(error)):
             self._refused.add(option)
             self._memory.remember(*self._refusal_key, option)
         return await self._without(request, option, f": {error}", emit)

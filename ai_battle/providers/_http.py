@@ -21,7 +21,7 @@ from ._settings import Access, public_url
 from ._transport import HttpReply, Transport
 
 LINES = ("ndjson", "jsonl", "stream+json")  # content types of streams that begin with a bracket, like a whole answer
-_AFTER_THE_ANSWER = 2.0  # seconds
+_USAGE_SECONDS = 2.0  # seconds
 _QUICK_LOOKUP = Deadlines(connect=2.0, total=3.0)
 
 
@@ -266,7 +266,7 @@ def _is_of_lines(reply: HttpReply) -> bool:
 
 
 def _in_a_moment() -> float:
-    return asyncio.get_running_loop().time() + _AFTER_THE_ANSWER
+    return asyncio.get_running_loop().time() + _USAGE_SECONDS
 
 
 async def _until(ends: float, reply: HttpReply) -> bytes:

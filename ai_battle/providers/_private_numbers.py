@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-BEFORE = 80
+STREET_CHARACTERS = 80
 """Characters before a number in which the name of its street may be."""
 ASCII = "0-9A-Za-z_"
 END = rf"(?![{ASCII}])"
@@ -72,7 +72,20 @@ _STREET_FIRST = (
     "vicolo", "rua", "travessa", "praça", "rue", "ul.", "ulica", "al.", "aleja", "pl.", "plac", "os.", "avenue",
 )  # fmt: skip
 """Words that begin such a street name."""
-_ALONG = ("am", "an der", "an den", "auf der", "auf dem", "unter den", "im", "in der", "zum", "zur", "beim", "vor dem")
+_PREPOSITIONS = (
+    "am",
+    "an der",
+    "an den",
+    "auf der",
+    "auf dem",
+    "unter den",
+    "im",
+    "in der",
+    "zum",
+    "zur",
+    "beim",
+    "vor dem",
+)
 _PLACES = (
     "markt", "platz", "park", "see", "bach", "berg", "hang", "wald", "feld", "tor", "linden", "eichen", "birken", "hof",
     "kirche", "mühle", "brücke", "schloss", "ufer", "hafen", "bahnhof", "anger", "dorf", "garten", "wiese", "heide",
@@ -144,7 +157,7 @@ def _house_at(text: str, at: int) -> Place | None:
     """Returns the street before a house number. Checks for a capital letter first, which most numbers don't follow."""
     if at < 4 or text[at - 1] not in " \xa0\n":
         return None
-    before = text[max(0, at - BEFORE) : at]
+    before = text[max(0, at - STREET_CHARACTERS) : at]
     if not (last := before.rsplit(None, 1)[-1:]) or not _plain_word(last[0])[:1].isupper():
         return None
     house, start = _HOUSE.match(text, at), _street_start([*re.finditer(r"\S+", before)])
@@ -171,7 +184,7 @@ def _begins_street(words: Sequence[str]) -> bool:
     if words[0].lower() in _STREET_FIRST:
         return True
     along = " ".join(words[:2] if words[1].islower() else words[:1]).lower()
-    return along in _ALONG and words[-1].lower().endswith(_PLACES)
+    return along in _PREPOSITIONS and words[-1].lower().endswith(_PLACES)
 
 
 def _is_ascii_word(sign: str) -> bool:

@@ -83,8 +83,8 @@ REDIRECTS = frozenset({301, 302, 307, 308})
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _LARGE = 2**20  # bytes of a body above which aiohttp would warn if it were given as bytes
 _PIECE = 100  # bytes of an unstreamed body that count as content
-_FOR_THE_END = 0.25  # seconds
-_FOR_A_LISTENER = 1.0  # seconds
+_DRAIN_SECONDS = 0.25  # seconds
+_LISTENER_SECONDS = 1.0  # seconds
 Headers: TypeAlias = CIMultiDict[str]
 _BREAKS = (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, OSError)
 
@@ -134,7 +134,7 @@ class HttpReply:
         if self._at_end():
             return
         with suppress(TimeoutError, Unreachable, BadReply):
-            async with asyncio.timeout(_FOR_THE_END):
+            async with asyncio.timeout(_DRAIN_SECONDS):
                 while await self.more():
                     pass
 
@@ -196,7 +196,7 @@ class AiohttpTransport(Transport):
             return
         root = URL(self._root)
         try:
-            async with asyncio.timeout(_FOR_A_LISTENER):
+            async with asyncio.timeout(_LISTENER_SECONDS):
                 _, writer = await asyncio.open_connection(root.host, root.port)
                 writer.close()
         except TimeoutError:

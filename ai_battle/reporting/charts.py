@@ -11,7 +11,7 @@ TICKS, FEW_TICKS = 5, 3
 WIDE = 25
 """Ranges whose ends differ by this factor use a logarithmic scale."""
 
-APART, APART_SHARE = 44, 0.1
+TICK_DISTANCE, TICK_SHARE = 44, 0.1
 """The least distance of two labelled ticks, also as a share of the axis, as a phone shows long axes smaller."""
 
 SIDE = 340
@@ -40,7 +40,7 @@ class Scale:
 
     def readable_ticks(self, words: Callable[[float], str]) -> Iterator[tuple[float, str]]:
         """Yields the positions and texts of ticks that are far enough apart to be read."""
-        last, apart = None, max(APART, APART_SHARE * abs(self.end - self.start))
+        last, apart = None, max(TICK_DISTANCE, TICK_SHARE * abs(self.end - self.start))
         for value in self.ticks():
             place = self(value)
             if last is None or abs(place - last) > apart:

@@ -175,11 +175,11 @@ def base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-_OF_FIGURES = "axis_title count count_of dollars duration effort moment percent score seconds short whole"
-_OF_SENTENCES = "arguments attachment badges help_rows phase_title phase_words rating_words sentence verdict_words"
+_FIGURE_FILTERS = "axis_title count count_of dollars duration effort moment percent score seconds short whole"
+_SENTENCE_FILTERS = "arguments attachment badges help_rows phase_title phase_words rating_words sentence verdict_words"
 _FILTERS: tuple[Callable[..., Any], ...] = (
-    *(getattr(figures, name) for name in _OF_FIGURES.split()),
-    *(getattr(sentences, name) for name in _OF_SENTENCES.split()),
+    *(getattr(figures, name) for name in _FIGURE_FILTERS.split()),
+    *(getattr(sentences, name) for name in _SENTENCE_FILTERS.split()),
     *(prose, kind, approximate, as_yaml, base64_text, excerpt, first_line, score_kind, without),
 )
 

@@ -20,7 +20,7 @@ Weighted: TypeAlias = Sequence[tuple[float, float]]
 ALL = "all"
 FEW = 30
 """Fewer comparisons than this do not allow a verdict."""
-UNSTEADY = 0.2
+INCONSISTENT = 0.2
 """The share of comparisons that may change when the answers are swapped before the judge counts as unreliable."""
 MOST_LOST, EXCERPT = 20, 100
 HEAD = ("", "compared", "better", "as good", "worse", "helped", "needlessly", "lost, with its 95 % interval")
@@ -105,7 +105,7 @@ class PairEvidence:
         whole = self.whole
         if not whole or whole.trials < FEW:
             return f"Not known yet: {count_of(whole.trials if whole else 0, 'comparison')}, and {FEW} are the least."
-        if self.unsteady > UNSTEADY:
+        if self.unsteady > INCONSISTENT:
             return (
                 f"Not known: in {self.unsteady:.0%} of the comparisons the judge decided otherwise when the answers "
                 "were swapped; name another judge."

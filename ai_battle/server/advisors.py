@@ -52,7 +52,7 @@ class AdvisorRule:
         return bool(self.route or self.max_uses or self.max_tokens)
 
 
-AS_BROUGHT = AdvisorRule()
+DEFAULT_RULE = AdvisorRule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class AdvisorPolicy:
         return _with_advisors(call, body, advisors)
 
     def _rule(self, entry: AdvisorEntry) -> AdvisorRule:
-        rule = next((rule for rule in self.rules if fnmatchcase(entry.model, rule.pattern)), AS_BROUGHT)
+        rule = next((rule for rule in self.rules if fnmatchcase(entry.model, rule.pattern)), DEFAULT_RULE)
         if rule.is_refused:
             raise Denied(403, f"{entry.place}: {entry.model!r} is refused as an advisor here; leave the tool out.")
         return rule

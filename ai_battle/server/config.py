@@ -291,7 +291,7 @@ def _deployment(
     document: LoadedServer, server: Server, boost: BoostSettings | None, evidence: Path | str
 ) -> Deployment:
     # The server never retries: that is up to the client, which gets the upstream's `Retry-After`.
-    context = BuildContext.beside(document, RetryPolicy(0, server.request_timeout, waits=False))
+    context = BuildContext.for_document(document, RetryPolicy(0, server.request_timeout, waits=False))
     context = replace(context, redactor=context.redactor.verbatim, evidence=evidence)
     plans = PlanStore(server.plans.size, server.plans.seconds)
     telemetry = Telemetry.of(document.environment)

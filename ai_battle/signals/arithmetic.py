@@ -34,10 +34,10 @@ _IS_RESULT = re.compile(
 )
 _PERCENT_OF = re.compile(r"% (?:von|de|di|van)\b")
 _SIGN = re.compile(r"[-+*/^xX]|plus|minus|times|of")
-_OF_MORE = re.compile(r"\bof\b[^\d()]*\Z")
+_PART_OF = re.compile(r"\bof\b[^\d()]*\Z")
 _DIGIT = re.compile(r"\d")
 _RESULT = re.compile(rf"[\s{CURRENCY}(-]*(?:[^\W\d_]{{1,20}}\.?[\s{CURRENCY}-]+){{0,2}}\.?\d")
-_ABOUT = re.compile(
+_APPROXIMATELY = re.compile(
     r"\s*(?:about|approx|around|roughly|nearly|some|etwa|ungef\u00e4hr|circa|ca\b|rund|environ|unos"
     r"|\u00e0 peu pr\u00e8s|cerca de|oko\u0142o|ongeveer|yakla\u015f\u0131k|\u043e\u043a\u043e\u043b\u043e"
     r"|\u043f\u0440\u0438\u043c\u0435\u0440\u043d\u043e|\u5927?\u7ea6|\u7d04|\u0932\u0917\u092d\u0917|\u062d\u0648\u0627\u0644\u064a)",
@@ -48,7 +48,7 @@ _DIVIDES = re.compile(rf"(?<=[\d{CURRENCY}\w]) ?: ?(?=[{CURRENCY}]?\d[\d.]*\s?[^
 _CODE_OF_CURRENCY = re.compile(r"([=\u2248*/+(-] ?)[A-Z]{2,3}\s?(?=\d)")
 # "20 (from case 1) + 9" adds to 20; "36 \\equiv 3 \\pmod{11}" is not about ordinary values.
 _REMARK = re.compile(r"(?<=[\d%]) \((?=[^()\n]{0,60}[^\W\d_]{3})[^()\n]{1,80}\)")
-_OF_OTHER_KIND = re.compile(r"\\equiv|\u2261|\bp?mod\b|\bbase \d")
+_OTHER_EQUATIONS = re.compile(r"\\equiv|\u2261|\bp?mod\b|\bbase \d")
 # An equation that is asked, quoted or called wrong is not a claim.
 _WRONG = (
     r"wrong|incorrect|not (?:right|correct|true)|false|mistake|falsch|nicht richtig|faux|sbagliat|errad[oa]|fout"
@@ -136,7 +136,7 @@ def claims(text: str) -> tuple[Claim, ...]:
         return ()
     found: list[Claim] = []
     for line in _ENDS.split(_ascii_sums(text)):
-        if _EQUAL.search(line) and not _OF_OTHER_KIND.search(line):
+        if _EQUAL.search(line) and not _OTHER_EQUATIONS.search(line):
             found.extend(_claims_of_line(line))
             if len(found) >= MOST_CLAIMS:
                 break
@@ -189,7 +189,7 @@ def _claims_of_line(line: str) -> Iterator[Claim]:
         claim = _claim(left, right, _is_loose(near, right)) if _may_be_sum(near, right) else None
         if not claim:
             continue
-        if sign not in _EXACTLY or _ABOUT.match(right):
+        if sign not in _EXACTLY or _APPROXIMATELY.match(right):
             claim = _approximate(claim)
         yield from [claim] if claim.holds else _in_unit_of_result(claim, near, right[:_UNIT_LENGTH])
 
@@ -203,7 +203,7 @@ def _in_unit_of_result(claim: Claim, left: str, right: str) -> list[Claim]:
 def _may_be_sum(left: str, right: str) -> bool:
     """Excludes most equations cheaply, and fractions of something ("1/4 of all")."""
     has_both = _RESULT.match(right) and _SIGN.search(left) and _DIGIT.search(left[-_UNIT_LENGTH:])
-    return bool(has_both) and not _OF_MORE.search(left)
+    return bool(has_both) and not _PART_OF.search(left)
 
 
 def _approximate(claim: Claim) -> Claim:

@@ -14,12 +14,12 @@ _MARK = (
     r"|<(?:start|end|begin)_of_\w{1,20}>|<(?:pad|eos|bos|unk|eot|eod|sep|cls|mask)>|</?s>"
     r"|<(?:unused|extra_id_|ctrl)\d{1,4}>|<0x[0-9A-F]{2}>|\[(?:/?INST|PAD|EOS|BOS|UNK|SEP|CLS|MASK)\]|<</?SYS>>)"
 )
-_BEFORE = re.compile(
+_LEADING_TOKENS = re.compile(
     rf"(?:\s{{0,8}}(?:{_MARK}(?:{_ROLE}\b(?=\s|<))?|\#{{1,4}}\s?(?:response|answer|{_ROLE})\s?:"
     rf"|{_ROLE}\s?[:\uff1a](?!\S*//)))+",
     re.IGNORECASE,
 )
-_BEHIND = re.compile(rf"{_MARK}\Z", re.IGNORECASE)
+_TRAILING_TOKEN = re.compile(rf"{_MARK}\Z", re.IGNORECASE)
 _LONGEST_TOKEN = 48
 # Not in backticks: an answer may explain what such a token means.
 _INSIDE = re.compile(r"(?<!`)<[|\uff5c][^|\uff5c<>\n]{1,40}[|\uff5c]>(?!`)")
@@ -52,7 +52,7 @@ def cleaned_answer(text: str) -> CleanedAnswer:
     """Removes the leftovers of a model's chat template. Tokens quoted as code stay."""
     answer, thought = _without_thinking(text)
     answer, next_turn = _own_turn(answer)
-    if opened := _BEFORE.match(answer):
+    if opened := _LEADING_TOKENS.match(answer):
         answer = answer[opened.end() :]
     answer = _without_padding(answer)
     return CleanedAnswer((_INSIDE.sub("", answer) if "<" in answer else answer).strip(), thought, next_turn)
@@ -92,7 +92,7 @@ def _without_thinking(text: str) -> tuple[str, str]:
 def _begins_line(text: str, at: int) -> bool:
     """Checks whether only whitespace and template tokens precede a place in its line."""
     line = text[text.rfind("\n", max(0, at - 200), at) + 1 : at]
-    return not _BEFORE.sub("", line).strip()
+    return not _LEADING_TOKENS.sub("", line).strip()
 
 
 def _own_turn(text: str) -> tuple[str, str]:
@@ -106,7 +106,7 @@ def _own_turn(text: str) -> tuple[str, str]:
 def _without_padding(text: str) -> str:
     end = _end_of_words(text, len(text))
     # Searches a few characters at a time, as a search from the start is quadratic in thousands of padding tokens.
-    while token := _BEHIND.search(text, max(0, end - _LONGEST_TOKEN), end):
+    while token := _TRAILING_TOKEN.search(text, max(0, end - _LONGEST_TOKEN), end):
         end = _end_of_words(text, token.start())
     return text[:end]
 

@@ -26,7 +26,7 @@ _TOPIC_SHARE, _TOPIC_EVIDENCE, _UNSPACED_EVIDENCE = 0.25, 60, 180
 
 Pairs of characters give about three stems a word in scripts without spaces.
 """
-_ASTRAY = 0.7
+_DRIFT_LIMIT = 0.7
 """Turns that drift farther add nothing to the subject, or a conversation off topic would become its own topic."""
 _OUTSIDE = re.compile(r"^```.*?(?:^```|\Z)|^>.*?$", re.MULTILINE | re.DOTALL)
 """Code and quotations: text that occurs there again is not repeated by its speaker."""
@@ -172,7 +172,7 @@ class ConversationSignals:
 
     def _keep_topic(self, drift: float) -> None:
         """Adds the oldest of the last turns to the subject, unless the last turns drift."""
-        if len(self._earlier) >= RECENT and drift <= _ASTRAY:
+        if len(self._earlier) >= RECENT and drift <= _DRIFT_LIMIT:
             # Sets have another order in each process; sorting makes a resumed run forget the same stems.
             for stem in sorted(self._earlier[-RECENT][1].stems - self._opening):
                 self._topic.pop(stem, None)

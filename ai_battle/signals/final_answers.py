@@ -46,7 +46,7 @@ _WORKS_OUT = re.compile(
     r"\b(?:find|determine|calculate|compute|solve|estimate|evaluate|express|name|complete|give)\b",
     re.IGNORECASE,
 )
-_ABOUT_ALL = re.compile(
+_OPEN_REQUEST = re.compile(
     r"\A\W*(?:(?:please|can you|could you) )?(?:rank|sort|order|compare|summari[sz]e|match|improve|rewrite|rephrase"
     r"|translate|shorten|review|proofread|here (?:is|are)|my|our|each of (?:these|them))\b|\ball that (?:are|apply)\b",
     re.IGNORECASE,
@@ -78,7 +78,7 @@ def _asks_to_pick(count: int, before: str, behind: str) -> bool:
     if _PICKS.search(behind):
         return True
     sentence = _LAST_SENTENCE.findall(before.rstrip())[0]
-    if _ABOUT_ALL.search(sentence) or (behind[:1].isupper() and behind[-1] in ".?!:"):
+    if _OPEN_REQUEST.search(sentence) or (behind[:1].isupper() and behind[-1] in ".?!:"):
         return False
     is_exam = count >= _EXAM or "?" in before or not before.strip()
     return is_exam or any(pattern.search(before) for pattern in (_PICKS, _WORKS_OUT, _GOES_ON))
@@ -162,12 +162,12 @@ def stated_answer(text: str) -> str | None:
     Returns "" if the stated answer is an empty string, and None if none is stated.
     """
     for mark in reversed(list(_MARKED.finditer(text))[-MOST:]):
-        if (found := _behind(mark.group(), text[mark.end() : mark.end() + LONGEST_STATED])) is not None:
+        if (found := _marked_answer(mark.group(), text[mark.end() : mark.end() + LONGEST_STATED])) is not None:
             return found
     return next(_worded_answers(text), None)
 
 
-def _behind(mark: str, rest: str) -> str | None:
+def _marked_answer(mark: str, rest: str) -> str | None:
     if mark.startswith("\\"):
         return _box_content(rest)
     if mark.startswith('"'):

@@ -21,7 +21,7 @@ from .refusals import without_label
 
 LONGEST = 800
 """Characters of a prompt that are searched for a form: half at its beginning, half at its end."""
-_Misses = Callable[[str], bool]
+_FormCheck = Callable[[str], bool]
 _NUMBER = r"(?P<number>\d{1,3}|[^\W\d_]{1,9})"
 _TAG = re.compile(r"\b(?:between|inside|within|wrap\w*|enclosed?|in|use)\b[^.\n<]{0,40}<(\w{1,20})>")
 _ONE_OF = re.compile(
@@ -51,12 +51,12 @@ def misses_form(text: str, prompt: str) -> bool:
 
 
 @lru_cache(maxsize=128)
-def _wanted_forms(prompt: str) -> tuple[_Misses, ...]:
+def _wanted_forms(prompt: str) -> tuple[_FormCheck, ...]:
     prompt = prompt if len(prompt) <= LONGEST else f"{prompt[: LONGEST // 2]}\n{prompt[-LONGEST // 2 :]}"
     return tuple(_requests(prompt.casefold(), prompt))
 
 
-def _requests(request: str, prompt: str) -> Iterator[_Misses]:
+def _requests(request: str, prompt: str) -> Iterator[_FormCheck]:
     yield from (misses for name, misses in _PLAIN.items() if not all(_abouts(name, request)))
     for name, misses_number in _COUNTED.items():
         numbers = {_number(found["number"]) for found in _mentions(name, request)} - {0}
@@ -180,7 +180,7 @@ def _numerals() -> Mapping[str, int]:
     return {word: number for words in listed for number, word in enumerate(words, 1)}
 
 
-_PLAIN: Mapping[str, _Misses] = {
+_PLAIN: Mapping[str, _FormCheck] = {
     "one_word": _is_wordy,
     "yes_or_no": _gives_no_verdict,
     "number_only": _gives_no_number,
@@ -201,7 +201,7 @@ LEAST_WORDS = 5
 """A shorter turn may repeat another by chance."""
 _LONGEST = 20_000
 _LABEL = re.compile(r"^[ \t]*(?:\[([^\]\n]{1,30})\]|\*{0,2}([^\W\d_][\w.-]{0,24})\*{0,2}:\*{0,2}(?=\s))", re.MULTILINE)
-_WRITES_TALK = re.compile(
+_DIALOGUE_REQUEST = re.compile(
     r"dialog|conversation|chat|transcript|script|interview|play\b|sketch|scene|faq|gespr\u00e4ch|drehbuch|conversaci\u00f3n"
     r"|conversa\u00e7\u00e3o|conversazione|gesprek|rozmow|\u0434\u0438\u0430\u043b\u043e\u0433|\u5bf9\u8bdd|\u5bfe\u8a71|\u4f1a\u8a71",
     re.IGNORECASE,
@@ -215,7 +215,7 @@ _SPOKEN = r"(?:\[[^\]\n]{{1,30}}\]|[:\uff1a]|\bsa(?:id|ys)\b)\s*[\"\u201c\u201e\
 
 def runs_on(text: str, prompt: str) -> bool:
     """Checks whether the answer continues with a turn of its user, or with turns of several other speakers."""
-    if _WRITES_TALK.search(prompt):
+    if _DIALOGUE_REQUEST.search(prompt):
         return False
     if any(text[: found.start()].strip() for found in _role().finditer(text[:_LONGEST])):
         return True

@@ -34,7 +34,7 @@ from .states import denies, opposes
 
 READ, LONGEST, MOST = 40_000, 400, 60
 """Characters of an answer that are read and of a claim that is quoted; sentences that are checked."""
-FEW_WORDS, LONG_ANSWER, AKIN = 2, 3.2, 4
+FEW_WORDS, LONG_ANSWER, STEM_LENGTH = 2, 3.2, 4
 """Words of an error that report it; log of the words of an answer that explains; letters of a stem."""
 WEIGHTS = {
     "exact": 1.55, "key": 1.9, "asked_by_key": 0.8, "name": 0.5, "recall": 2.1, "recall_of_order": 2.3,
@@ -296,7 +296,7 @@ def _roots(text: str) -> frozenset[str]:
     """Returns the first letters of the words, without accents, fillers and courtesies."""
     courtesies = words_everywhere("courtesy")
     plain = _ACCENTS.sub("", normalize("NFKD", " ".join(word for word in plain_words(text) if word not in courtesies)))
-    return frozenset(word[:AKIN] for word in content_stems(plain))
+    return frozenset(word[:STEM_LENGTH] for word in content_stems(plain))
 
 
 def _results(messages: Iterable[Message]) -> tuple[ToolResult, ...]:

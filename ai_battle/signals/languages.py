@@ -12,7 +12,7 @@ from importlib.resources import files
 from itertools import pairwise
 
 UNSPACED = ("zh", "ja")
-LEAST, AHEAD = 4, 2
+LEAST, LEAD = 4, 2
 """Votes that a language needs, and its lead over the next one. A function word has two votes, a single letter one."""
 # The beginning tells the language; these are called for each answer, however long it is.
 _FIRST, _LONGEST = 800, 2_000
@@ -129,7 +129,7 @@ def language_of(text: str, least: int = LEAST) -> str:
         return script
     found = _votes(text)
     (best, most), (_, second) = (*found.most_common(2), ("", 0), ("", 0))[:2]
-    return best if most >= least and most >= second + AHEAD else ""
+    return best if most >= least and most >= second + LEAD else ""
 
 
 def _script(text: str) -> str:

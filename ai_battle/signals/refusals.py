@@ -80,7 +80,7 @@ SHORT = 260
 """The most characters of an answer that may consist of phrases alone."""
 FEW = 3
 """The most words, apart from the closed classes, of an answer that gives up."""
-AKIN = 4
+STEM_LENGTH = 4
 """Two words with this many equal first letters count as forms of one."""
 _LABEL = re.compile(
     r"\s{0,4}(?:\[[^\]\n]{1,30}\]|\*{0,2}[^\W\d_][\w.-]{0,20}(?: [^\W\d_][\w.-]{0,20})?:\*{0,2}(?=\s))\s*"
@@ -197,7 +197,7 @@ def _leftovers(text: str, language: str, *kinds: str) -> list[str]:
 def _new(leftovers: list[str], prompt: str) -> list[str]:
     """Returns the words that have no form in the prompt."""
     lowered = prompt.casefold()
-    return [word for word in leftovers if word.casefold()[:AKIN] not in lowered]
+    return [word for word in leftovers if word.casefold()[:STEM_LENGTH] not in lowered]
 
 
 @cache

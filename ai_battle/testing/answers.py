@@ -15,7 +15,7 @@ from ..core.exchange import Usage
 from .apis import FakeApi, Json, Question, dumps
 from .replies import Reply
 
-FOR_EVER = math.inf
+FOREVER = math.inf
 _LINGER_ZERO = struct.pack("ii", 1, 0)  # SO_LINGER of 0 s makes a close send RST instead of FIN
 
 
@@ -102,7 +102,7 @@ async def _take(step: bytes | float, request: web.BaseRequest, response: web.Str
         if not response.prepared:
             await response.prepare(request)
         await response.write(step)
-    elif step == FOR_EVER:
+    elif step == FOREVER:
         await asyncio.Event().wait()
     elif step:
         await asyncio.sleep(step)

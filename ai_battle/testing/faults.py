@@ -10,7 +10,7 @@ from types import MappingProxyType
 from ..core.exchange import Usage
 from ..core.messages import ToolCall
 from ..core.plugins import near
-from .answers import FOR_EVER, Break, HttpAnswer, Step, json_answer, reply_answer, stream_answer
+from .answers import FOREVER, Break, HttpAnswer, Step, json_answer, reply_answer, stream_answer
 from .apis import ApiError, ErrorKind, FakeApi, Question, dumps
 from .replies import Reply, complete_reply
 
@@ -283,9 +283,9 @@ _KNOWN = (
     Fault("refusal", "The model declines to answer.", says(_REFUSAL), ("openai", "anthropic", "gemini")),
     Fault("content_filter", "A filter ends the answer.", says(_FILTERED), ("openai", "gemini")),
     Fault("length", "The answer ends at the token limit.", says(_TOO_SHORT)),
-    Fault("stall_before_headers", "The request is taken and never answered.", only(FOR_EVER)),
-    Fault("stall_after_headers", "The headers come, and then nothing.", only(b"", FOR_EVER)),
-    Fault("stall_mid_stream", "The first half comes, and then nothing.", half_then(FOR_EVER)),
+    Fault("stall_before_headers", "The request is taken and never answered.", only(FOREVER)),
+    Fault("stall_after_headers", "The headers come, and then nothing.", only(b"", FOREVER)),
+    Fault("stall_mid_stream", "The first half comes, and then nothing.", half_then(FOREVER)),
     Fault("reset_before_headers", "The connection is reset (RST) before an answer.", only(Break.RESET)),
     Fault("reset_mid_stream", "The connection is reset (RST) in mid-answer.", half_then(0.05, Break.RESET)),
     Fault("close_before_headers", "The connection is closed (FIN) before an answer.", only(Break.CLOSE)),

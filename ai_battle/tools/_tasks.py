@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 Given = ParamSpec("Given")
 Made = TypeVar("Made")
 # A future can't hold the first. The others are not real interrupts in a thread, and would disturb the event loop.
-NOT_OF_THREADS = (StopIteration, KeyboardInterrupt, GeneratorExit)
+FOREIGN_TO_FUTURES = (StopIteration, KeyboardInterrupt, GeneratorExit)
 
 
 class _TaskOutcome:
@@ -42,7 +42,7 @@ class _TaskOutcome:
             return
         if self.error is None:
             future.set_result(self.value)
-        elif isinstance(self.error, NOT_OF_THREADS):
+        elif isinstance(self.error, FOREIGN_TO_FUTURES):
             future.set_exception(RuntimeError(type(self.error).__name__))
         else:
             future.set_exception(self.error)

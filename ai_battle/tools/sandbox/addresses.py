@@ -13,7 +13,7 @@ _NAME = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}")
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[^\[\]:/?#@\s]+)(?::(?P<port>[0-9]{1,5}))?")
 _LINE = re.compile(r"(?P<method>[A-Z]{1,20}) (?P<target>[!-~]{1,8000}) HTTP/1\.[01]")
 _HEADER = re.compile(r"(?P<name>[!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(?P<value>[\t -~\x80-\xff]*?)[ \t]*")
-_BETWEEN_HOPS = {
+_HOP_HEADERS = {
     "connection", "expect", "host", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
     "te", "trailer", "transfer-encoding", "upgrade",
 }  # fmt: skip
@@ -102,7 +102,7 @@ def _plain_request(method: str, path: str, address: Address, headers: list[tuple
     if others or not re.fullmatch(r"[0-9]{1,12}", length):
         raise RequestRefused(400, "the length of the body is not clear")
     hops = {name.strip().lower() for name in ",".join(_values("connection", headers)).split(",")}
-    dropped = (_BETWEEN_HOPS | hops) - {"content-length"}
+    dropped = (_HOP_HEADERS | hops) - {"content-length"}
     kept = [f"{name}: {value}" for name, value in headers if name.lower() not in dropped]
     host = address.host if address.port == 80 else str(address)
     lines = (f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close", *kept, "", "")

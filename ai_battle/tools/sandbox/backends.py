@@ -283,7 +283,7 @@ class Docker(Namespaced):
         self._binary = binary
         self._image = image or DOCKER_IMAGE
         self._size = private_bytes
-        self.environment = {name: os.environ[name] for name in _OF_DOCKERS_CLIENT if name in os.environ}
+        self.environment = {name: os.environ[name] for name in _DOCKER_VARIABLES if name in os.environ}
         self.syscall_filter = _syscall_filter(isolated=True)
         self.layers = (
             *LIMITED, f"docker: a container of {self._image} without network, read-only but for the workspace"
@@ -307,7 +307,7 @@ class Docker(Namespaced):
 
 
 DOCKER_IMAGE = "python:3.12-slim"
-_OF_DOCKERS_CLIENT = (
+_DOCKER_VARIABLES = (
     "HOME", "XDG_RUNTIME_DIR", "DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH",
     "DOCKER_TLS_VERIFY",
 )  # fmt: skip

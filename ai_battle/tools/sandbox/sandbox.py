@@ -248,7 +248,7 @@ def _outcome(answer: Mapping[str, Any], network: tuple[str, ...]) -> Outcome:
 
 Level = Literal["auto", "strict", "docker", "none"]
 
-_WHOLE_LANDLOCK = 6
+_COMPLETE_LANDLOCK = 6
 _FIX_ON_LINUX = """To fix it, do one of these:
 - install bubblewrap: `apt install bubblewrap`, `dnf install bubblewrap` or `pacman -S bubblewrap`;
 - where AppArmor refuses it user namespaces (Ubuntu 24.04), write this to /etc/apparmor.d/bwrap and run
@@ -257,7 +257,7 @@ _FIX_ON_LINUX = """To fix it, do one of these:
     profile bwrap /usr/bin/bwrap flags=(unconfined) { userns, }
 - use Linux 6.12 or newer with Landlock (`lsm=...,landlock` on the kernel's command line)."""
 _FIX_ELSEWHERE = "There is no fence for this system; run ai-battle on Linux or in WSL 2, or use `sandbox: docker`."
-_WITHOUT = "To run code without a fence all the same, set `sandbox: none` and give --allow-unsandboxed."
+_NO_FENCE_HINT = "To run code without a fence all the same, set `sandbox: none` and give --allow-unsandboxed."
 _NO_PROXY = "can't keep a program to some hosts (allow_hosts), only bubblewrap can"
 
 _TRIAL_SECONDS = 10.0
@@ -291,7 +291,7 @@ def choose(level: Level = "auto", allow_unsandboxed: bool = False, hosts: Iterab
             return Sandbox(backend, found)
         reasons.append(f"- {backend.name}: {reason}")
     fix = _FIX_ON_LINUX if sys.platform == "linux" else _FIX_ELSEWHERE
-    raise NoFence("\n".join(("Code can't be run safely on this machine.", *reasons, *_lacking(), fix, _WITHOUT)))
+    raise NoFence("\n".join(("Code can't be run safely on this machine.", *reasons, *_lacking(), fix, _NO_FENCE_HINT)))
 
 
 def why_not(backend: Backend, binary: str = "") -> str:
@@ -341,7 +341,7 @@ def _lack(backend: Backend, level: Level, hosts: AddressFilter) -> str:
         return ""
     if not backend.syscall_filter:
         return "no filter of system calls is known for this processor"
-    if not backend.isolated and landlock_version() < _WHOLE_LANDLOCK:
+    if not backend.isolated and landlock_version() < _COMPLETE_LANDLOCK:
         return f"Landlock {landlock_version()} leaves signals to other processes open"
     return ""
 

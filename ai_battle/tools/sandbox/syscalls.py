@@ -86,9 +86,9 @@ _GET_ATTRIBUTES = {
     0: ("listxattr", "llistxattr", "listxattrat"),
 }
 # The position of the argument that is a process id; with 0 a process means itself.
-_OF_A_PROCESS = {"prlimit64": 0, "sched_setaffinity": 0, "sched_setscheduler": 0, "sched_setparam": 0,
+_PROCESS_ARGUMENTS = {"prlimit64": 0, "sched_setaffinity": 0, "sched_setscheduler": 0, "sched_setparam": 0,
                  "sched_setattr": 0, "setpriority": 1, "ioprio_set": 1}  # fmt: skip
-_OF_THE_WHOLE_USER = {"setpriority": 2, "ioprio_set": 3}
+_USER_KINDS = {"setpriority": 2, "ioprio_set": 3}
 
 _Instruction = tuple[int, int, int, int]
 _LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
@@ -193,7 +193,7 @@ def _always() -> Iterator[_SyscallRule]:
     yield _refuse("personality", _is_not(0, 0), _is_not(0, 0xFFFFFFFF))
     for request in (_INJECT_INPUT, _CONSOLE, _SET_FLAGS, _SET_EXTENDED_FLAGS):
         yield _refuse("ioctl", _is(1, request))
-    yield from (_refuse(name, _is(0, kind)) for name, kind in _OF_THE_WHOLE_USER.items())
+    yield from (_refuse(name, _is(0, kind)) for name, kind in _USER_KINDS.items())
     yield from (_refuse(name, error=errno.EOPNOTSUPP) for name in _SET_ATTRIBUTES)
 
 
@@ -214,13 +214,13 @@ def _in_namespaces() -> Iterator[_SyscallRule]:
         for kind, protocols in _PROTOCOLS.items():
             for protocol in protocols:
                 yield _SyscallRule("socket", _ALLOW, (_is(0, family), _is(1, kind, 0xF), _is(2, protocol)))
-    yield from (_refuse(name, _is(argument, _SUPERVISOR)) for name, argument in _OF_A_PROCESS.items())
+    yield from (_refuse(name, _is(argument, _SUPERVISOR)) for name, argument in _PROCESS_ARGUMENTS.items())
 
 
 def _without_namespaces() -> Iterator[_SyscallRule]:
     """Refuses what namespaces would hide: the user's other files, sockets and processes."""
     yield from (_refuse(name, error=errno.EACCES) for name in _NAMES)
-    yield from (_refuse(name, _is_not(argument, 0)) for name, argument in _OF_A_PROCESS.items())
+    yield from (_refuse(name, _is_not(argument, 0)) for name, argument in _PROCESS_ARGUMENTS.items())
     # A datagram socket could send to any path, and a filter can't read the address.
     for name in ("socket", "socketpair"):
         yield _refuse(name, _is(0, _UNIX), _is_not(1, _STREAM, 0xF))

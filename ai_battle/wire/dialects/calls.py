@@ -31,7 +31,7 @@ _IDS = ("id", "tool_call_id", "call_id")
 _LISTS = ("tool_calls", "toolCalls", "function_calls", "calls", "tool_uses", "functionCalls")
 _LOOSE_LISTS = ("actions",)
 _WRAPPERS = _words("function functionCall function_call tool tool_call toolCall toolUse call command action")
-_BESIDE = frozenset({"type", "index", "reason", "thought", "content", *_IDS})
+_CALL_METADATA = frozenset({"type", "index", "reason", "thought", "content", *_IDS})
 # A call with its result is a record of a past call, not a new one.
 _OUTCOMES = frozenset(_words("result results output outputs response observation tool_result"))
 _SIGNS = frozenset((*NAMES, *_NAMES_OF_KNOWN_TOOLS, *(key[0].upper() + key[1:] for key in NAMES), *_WRAPPERS))
@@ -274,7 +274,7 @@ def _arguments_beside(
     All must be the tool's. If there are none, the call must be explicit or the tool need none.
     """
     properties = tools.properties(name)
-    beside = _BESIDE - properties.keys() | {named}
+    beside = _CALL_METADATA - properties.keys() | {named}
     rest = {key: item for key, item in value.items() if key not in beside}
     is_enough = rest or explicit or not tools.required_names(name)
     return rest if is_enough and rest.keys() <= properties.keys() else None

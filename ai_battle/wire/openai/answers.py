@@ -36,7 +36,7 @@ REASONS = {"end": "stop", "stop_sequence": "stop", "pause": "stop", "refusal": "
 KNOWN = frozenset(("object", "choices", "usage", "model", "obfuscation"))
 CHOICE_FIELDS = frozenset(("index", "message", "delta", "finish_reason"))
 
-OF_ITS_OWN = frozenset(("id", "created", "choice"))  # fields of an answer that are not copied from the upstream's
+OWN_FIELDS = frozenset(("id", "created", "choice"))  # fields of an answer that are not copied from the upstream's
 ERROR_CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 402: "insufficient_quota"}
 ERROR_KINDS = {
     "context": "context_length_exceeded", "budget": "insufficient_quota", "address": "unknown_url",
@@ -78,7 +78,7 @@ def encode_response(response: ModelResponse, model: str) -> bytes:
         choice["message"] = {**body, "refusal": message.text}
     head = {"id": f"chatcmpl-{token_hex(16)}", "object": "chat.completion", "created": int(time.time()), "model": model}
     choices = [{**choice, **extra.get("choice", {})}]
-    more = {name: value for name, value in extra.items() if name not in OF_ITS_OWN}
+    more = {name: value for name, value in extra.items() if name not in OWN_FIELDS}
     return dumps({**head, "choices": choices, "usage": encode_usage(response.usage), **more})
 
 
@@ -321,7 +321,7 @@ class ChatWriter(BlockWriter):
         extra = own(response.extra)
         choice = {"index": 0, "delta": own(response.message.extra), **extra.get("choice", {})}
         choice["finish_reason"] = reason_of(response)
-        more = {name: value for name, value in extra.items() if name not in OF_ITS_OWN}
+        more = {name: value for name, value in extra.items() if name not in OWN_FIELDS}
         last = _chunk({**self._head, "choices": [choice], **more})
         usage = {**self._head, "choices": [], "usage": encode_usage(response.usage)}
         return rest + last + (_chunk(usage) if self._usage else b"") + END

@@ -168,11 +168,11 @@ def _bodies(message: Message, quirks: Quirks) -> tuple[list[dict[str, Any]], lis
     if not (results := message.tool_results):
         role = "user" if message.role == "tool" else message.role
         return [{"role": role, "content": encode_content(content)} | own(message.extra)], []
-    beside = chain.from_iterable(map(_beside, results))
+    beside = chain.from_iterable(map(_file_content, results))
     return [*map(_result_body, results)], [*beside, *content]
 
 
-def _beside(result: ToolResult) -> list[Content]:
+def _file_content(result: ToolResult) -> list[Content]:
     files = _files(result.parts)
     return [Text(f"What {result.call.name or 'the tool'} returned besides its text:"), *files] if files else []
 

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from .speaking import Speaker
 
-FOR_EVER = float("inf")
+FOREVER = float("inf")
 Body = dict[str, Any]
 Said = Body | tuple[Body, ...] | float | None
 """A delta or a whole chunk, several in one piece, a pause in seconds, or None: the connection is closed."""
@@ -143,4 +143,4 @@ def call_deltas(*calls: tuple[str, str, str]) -> list[dict[str, Any]]:
 
 
 async def _pause(seconds: float) -> None:
-    await (asyncio.Event().wait() if seconds == FOR_EVER else asyncio.sleep(seconds))
+    await (asyncio.Event().wait() if seconds == FOREVER else asyncio.sleep(seconds))

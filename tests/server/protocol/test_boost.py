@@ -11,7 +11,7 @@ from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
 
 from ..serving import serving, until
 from .conftest import MODELS, Stage
-from .oddities import FOR_EVER, Odd, finish_chunk
+from .oddities import FOREVER, Odd, finish_chunk
 from .speaking import AnsweredQuestion, Message, message_of, speaking
 from .test_messages_answers import HELLO, TOOL
 from .test_messages_requests import assistant, result, use, user
@@ -191,7 +191,7 @@ async def test_g_survives(odd: Odd) -> None:
     for said in ([None], [{"content": "Once "}, None], [{"error": {"message": "no"}}], [{"choices": 7}]):
         odd.said = said
         await odd.client.stream("messages", HELLO)
-    odd.said = [FOR_EVER]
+    odd.said = [FOREVER]
     asking = asyncio.create_task(odd.client.stream("messages", HELLO))
     await odd.until_asked(5)
     asking.cancel()

@@ -11,7 +11,7 @@ from ai_battle.testing import FakeProviders, call, fault, reply
 
 from ..serving import serving
 from .conftest import Stage
-from .oddities import FOR_EVER, Odd, finish_chunk, fragment, usage_chunk
+from .oddities import FOREVER, Odd, finish_chunk, fragment, usage_chunk
 from .speaking import completion_of, message_of, speaking
 from .test_messages_streams import leaves
 
@@ -179,7 +179,7 @@ async def test_f_auth(fakes: FakeProviders) -> None:
 
 
 async def test_f_cancel(odd: Odd) -> None:
-    odd.said = [{"content": "Once "}, FOR_EVER]
+    odd.said = [{"content": "Once "}, FOREVER]
     await leaves(odd, stream=True, after=1, path="chat/completions")
 
     await odd.until_left()

@@ -9,7 +9,7 @@ from ai_battle.core.exchange import Usage
 from ai_battle.testing import call, fault, reply
 
 from .conftest import Stage
-from .oddities import FOR_EVER, Odd, chunk, finish_chunk, fragment, usage_chunk
+from .oddities import FOREVER, Odd, chunk, finish_chunk, fragment, usage_chunk
 from .speaking import Message, message_of
 from .test_messages_answers import HELLO, TOOL
 
@@ -245,21 +245,21 @@ async def test_c_err_status(stage: Stage, status: int) -> None:
 
 async def test_c_cancel_mid(odd: Odd) -> None:
     """A client that leaves in mid-stream ends the work upstream."""
-    odd.said = [{"content": "Once "}, FOR_EVER]
+    odd.said = [{"content": "Once "}, FOREVER]
     await leaves(odd, stream=True, after=1)
 
     await odd.until_left()
 
 
 async def test_c_cancel_ttft(odd: Odd) -> None:
-    odd.said = [FOR_EVER]
+    odd.said = [FOREVER]
     await leaves(odd, stream=True)
 
     await odd.until_left()
 
 
 async def test_c_cancel_nonstream(odd: Odd) -> None:
-    odd.said = [FOR_EVER]
+    odd.said = [FOREVER]
     odd.whole = {}
     await leaves(odd, stream=False)
 

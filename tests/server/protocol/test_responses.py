@@ -9,7 +9,7 @@ from ai_battle.core.exchange import Usage
 from ai_battle.testing import call, fault, reply
 
 from .conftest import Stage
-from .oddities import FOR_EVER, Odd
+from .oddities import FOREVER, Odd
 from .speaking import response_of
 from .test_messages_streams import leaves
 
@@ -166,7 +166,7 @@ async def test_r_incomplete(stage: Stage) -> None:
 
 
 async def test_r_cancel(odd: Odd) -> None:
-    odd.said = [{"content": "Once "}, FOR_EVER]
+    odd.said = [{"content": "Once "}, FOREVER]
     await leaves(odd, stream=True, after=1, path="responses")
 
     await odd.until_left()

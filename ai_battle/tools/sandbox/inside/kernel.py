@@ -26,8 +26,8 @@ _CHANGE = (
     _WRITE_FILE | _REMOVE_DIR | _REMOVE_FILE | _MAKE_DIR | _MAKE_REG | _MAKE_SOCK | _MAKE_FIFO | _MAKE_SYM
     | _REFER | _TRUNCATE
 )  # fmt: skip
-_ON_DEVICES = _READ_FILE | _WRITE_FILE | _IOCTL_DEV
-_ON_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+_DEVICE_RIGHTS = _READ_FILE | _WRITE_FILE | _IOCTL_DEV
+_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
 
 class _Word(_ctypes._SimpleCData):  # type: ignore[type-arg] # the type is not a generic class when it runs
@@ -103,7 +103,7 @@ def restrict_paths(
     for since, access in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
         handled |= access if version >= since else 0
     ruleset = _ruleset(version, handled, _ALL_TCP if tcp else 0)
-    for paths, access in ((read, _READ), (write, _READ | _CHANGE), (devices, _ON_DEVICES), (listed, _READ_DIR)):
+    for paths, access in ((read, _READ), (write, _READ | _CHANGE), (devices, _DEVICE_RIGHTS), (listed, _READ_DIR)):
         for path in paths:
             _allow(ruleset, path, access & handled)
     prctl(_SET_NO_NEW_PRIVS, 1)
@@ -128,7 +128,7 @@ def _allow(ruleset: int, path: str, access: int) -> None:
         return
     try:
         if not os.path.isdir(f"/proc/self/fd/{descriptor}") and not os.path.isdir(path):
-            access &= _ON_FILES
+            access &= _FILE_RIGHTS
         rule = access.to_bytes(8, sys.byteorder) + descriptor.to_bytes(4, sys.byteorder)
         _call("syscall", _ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)
     finally:

@@ -73,19 +73,8 @@ _STREET_FIRST = (
 )  # fmt: skip
 """Words that begin such a street name."""
 _PREPOSITIONS = (
-    "am",
-    "an der",
-    "an den",
-    "auf der",
-    "auf dem",
-    "unter den",
-    "im",
-    "in der",
-    "zum",
-    "zur",
-    "beim",
-    "vor dem",
-)
+    "am", "an der", "an den", "auf der", "auf dem", "unter den", "im", "in der", "zum", "zur", "beim", "vor dem",
+)  # fmt: skip
 _PLACES = (
     "markt", "platz", "park", "see", "bach", "berg", "hang", "wald", "feld", "tor", "linden", "eichen", "birken", "hof",
     "kirche", "mühle", "brücke", "schloss", "ufer", "hafen", "bahnhof", "anger", "dorf", "garten", "wiese", "heide",

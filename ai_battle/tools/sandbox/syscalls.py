@@ -86,8 +86,10 @@ _GET_ATTRIBUTES = {
     0: ("listxattr", "llistxattr", "listxattrat"),
 }
 # The position of the argument that is a process id; with 0 a process means itself.
-_PROCESS_ARGUMENTS = {"prlimit64": 0, "sched_setaffinity": 0, "sched_setscheduler": 0, "sched_setparam": 0,
-                 "sched_setattr": 0, "setpriority": 1, "ioprio_set": 1}  # fmt: skip
+_PROCESS_ARGUMENTS = {
+    "prlimit64": 0, "sched_setaffinity": 0, "sched_setscheduler": 0, "sched_setparam": 0, "sched_setattr": 0,
+    "setpriority": 1, "ioprio_set": 1,
+}  # fmt: skip
 _USER_KINDS = {"setpriority": 2, "ioprio_set": 3}
 
 _Instruction = tuple[int, int, int, int]

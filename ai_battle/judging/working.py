@@ -160,13 +160,13 @@ def number_misread(case: Case) -> float | None:
     if all(number <= FEW or stands_among(number, used) for number in given):
         return 0.0
     known = given | {0.0, 1.0, 2.0, 100.0} | rounded_values(map(float, numbers(case.question)))
-    known |= _stated_in_words(case) | (CONSTANTS if len(given) > FEW else set())
+    known |= _numbers_outside_sums(case) | (CONSTANTS if len(given) > FEW else set())
     if question_percent(case):
         known.add(10.0)  # people often compute a tenth first
     return float(any(_strange(case, known, sorted(given)[-MOST:])))
 
 
-def _stated_in_words(case: Case) -> set[float]:
+def _numbers_outside_sums(case: Case) -> set[float]:
     """Returns the numbers that the answer has more often than its sums."""
     in_sums = (number for claim in case.claims for number in (*claim.operands, claim.value))
     return {*(Counter(round(number, 4) for number in case.numbers) - Counter(round(abs(n), 4) for n in in_sums))}

@@ -8,7 +8,7 @@ import yaml
 from ai_battle.config.editors import json_schema
 from ai_battle.config.loading import load
 from ai_battle.config.participants import ModelSettings
-from ai_battle.config.rewriting import BESIDE, INSIDE
+from ai_battle.config.rewriting import DISCUSSION_KEYS, TOP_KEYS
 from ai_battle.providers.scripted import FAULTS
 
 from .tables import code, codes, table
@@ -74,7 +74,7 @@ def _references(schema: Any) -> Iterator[str]:
 
 def _section(name: str, sections: Mapping[str, Schema]) -> str:
     schema = sections[name]
-    elsewhere = {FILE: INSIDE, DISCUSSION: BESIDE}.get(name, ())
+    elsewhere = {FILE: DISCUSSION_KEYS, DISCUSSION: TOP_KEYS}.get(name, ())
     notes = _not_built_yet() if name == DISCUSSION else {}
     own_first = sorted(schema["properties"].items(), key=lambda entry: entry[0] in ModelSettings.model_fields)
     rows = (
@@ -89,11 +89,11 @@ def _section(name: str, sections: Mapping[str, Schema]) -> str:
 def _introduction(name: str, schema: Schema) -> str:
     text = " ".join(schema.get("description", "").split())
     if name == FILE:
-        return f"{text} {codes(INSIDE)} may stand here too, beside `discussion`."
+        return f"{text} {codes(DISCUSSION_KEYS)} may stand here too, beside `discussion`."
     if name == "ScriptEntry":
         return f"{text} The faults for `fail` are {codes(FAULTS)}."
     if name == DISCUSSION:
-        return f"{text} {codes(BESIDE)} may stand in it too."
+        return f"{text} {codes(TOP_KEYS)} may stand in it too."
     return text
 
 

@@ -15,19 +15,18 @@ install = $(if $(UV),$(UV) pip install --python $(BIN)/python --editable '$(WHAT
   { $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --editable '$(WHAT)' || touch $(VENV)/.failed; } \
   | $(COUNTED); ! rm $(VENV)/.failed 2> /dev/null)
 
-.PHONY: demo test quick lint compiled unit slow bench docs pictures clean
+.PHONY: demo test quick lint unit slow bench docs pictures clean
 
 demo: $(VENV)/.demo
 	@$(BIN)/ai-battle run configs/quickstart.yaml
 	@echo "Next: $(BIN)/ai-battle doctor shows what this machine can reach, $(BIN)/ai-battle init writes a discussion for it."
 
-test: $(VENV)/.dev
-	@$(MAKE) --no-print-directory --jobs=2 lint compiled
-	@$(MAKE) --no-print-directory unit
+# Whatever fails, the rest is checked too, and what each part says stands together.
+at_once = $(MAKE) --no-print-directory --jobs=$(WORKERS) --keep-going $(addprefix --,$(filter output-sync,$(.FEATURES)))
 
-# On the core that mypy leaves idle; otherwise each worker compiles every test.
-compiled: $(VENV)/.dev
-	@$(BIN)/pytest --collect-only -qq > /dev/null 2>&1 || true
+test: $(VENV)/.dev
+	@echo "ruff, mypy and the tests, in $(words lint $(UNITS)) parts, $(WORKERS) at once: each is shown when it has ended."
+	@$(at_once) lint $(UNITS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -35,7 +34,16 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev
-	$(BIN)/pytest -m "not slow" --numprocesses $(WORKERS) --dist loadfile
+	@$(at_once) $(UNITS)
+
+# Each process collects only the tests that it runs, and those of most work begin first.
+ROOMS := server tools cli collaboration scenarios providers wire conversation
+UNITS := unit/others $(ROOMS:%=unit/%)
+
+$(UNITS): TESTS = $(@:unit/%=tests/%)
+unit/others: TESTS = tests $(ROOMS:%=--ignore=tests/%)
+$(UNITS): $(VENV)/.dev
+	$(BIN)/pytest -q -m "not slow" $(TESTS)
 
 # The outer ring: what people at the command line and clients of the server meet. Under a minute, for the time between two thoughts.
 quick: $(VENV)/.dev

@@ -27,6 +27,7 @@ from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.tools.sandbox import NoFence, Sandbox, choose
 
 SQL = "SELECT name FROM staff WHERE age > 30;"
+INVOICE = '{"by": ["Ann", "Bo"], "paid": 12}'
 CHOICE = "Which is red?\n(A) Grass\n(B) Blood\n(C) Milk"
 
 
@@ -88,6 +89,10 @@ async def test_numeric(reference: str, answer: str, right: float | None) -> None
         ("How many live there?", "1500000", ["1.5 million", "1.5M", "15 lakh", "1½ million", "1.5e6"], ["1.5 billion"]),
         ("How many million live there?", "1.5", ["1.5 million", "About 1.5"], ["15 million"]),
         ("What is the rate?", "7.5%", ["7.5 %", "7.5", "0.075"], ["0.075 %", "75 %"]),
+        ("How cold was it?", "-7", ["minus 7", "It was minus seven.", "7 degrees below zero", "5 - 12 = -7"], ["7"]),
+        ("What is 12 minus 5?", "7", ["12 minus 5 is 7", "Twelve minus five is seven", "7, not -7"], ["minus 7"]),
+        ("What did it cost?", "12.50", ["12 dollars and 50 cents", "12 Euro 50 Cent"], ["12 dollars and 5 cents"]),
+        ("How large is it?", "26", ["26 m^2", "26 \\text{m}^2", "26 m\u00b2, or 280 sq ft"], ["26 of 27", "26 or 28"]),
         (
             "What is the speed of light in m/s?",
             "3e8",
@@ -136,6 +141,18 @@ async def test_numeric_with_a_tolerance() -> None:
         (CHOICE, "B", "None of them, I think.", None),
         (CHOICE, "B", "A or B", None),
         (CHOICE, "B", "Both blood and milk.", None),
+        (CHOICE, "B", "Not milk, but blood.", 1),
+        (CHOICE, "B", "That's blood - milk is wrong.", 1),
+        (CHOICE, "B", "B fits, since milk isn't red.", 1),
+        (CHOICE, "B", "It isn't B.", None),
+        (CHOICE, "B", "B w\u00e4re falsch, richtig ist C.", 0),
+        (CHOICE.replace("red", "not red"), "C", "Milk is not red.", 1),
+        ("Mood?", "bad", "The mood is bad.", 1),
+        ("Mood?", "bad", "Mood: **Bad**\n\nThe guests left early.", 1),
+        ("Mood?", "bad", "The mood is not bad.", 0),
+        ("Who paid what?", INVOICE, 'Here:\n\n```json\n{"paid": 12.0, "by": ["ann", "Bo"]}\n```', 1),
+        ("Who paid what?", INVOICE, '{"by": ["Bo", "Ann"], "paid": 12}', 0),
+        ("Who paid what?", INVOICE, '{"paid": 13, "by": ["Ann", "Bo"]}', 0),
     ],
 )
 async def test_exact(prompt: str, reference: str, answer: str, right: float | None) -> None:

@@ -7,6 +7,7 @@ from ...signals.final_answers import FinalAnswer, number_answers, same
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
+from ._wording import until_conversion, with_plain_quantities
 
 
 class Numeric:
@@ -25,7 +26,10 @@ class Numeric:
         )
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
-        found, right = list(number_answers(answer.text, task.prompt)), list(number_answers(task.reference))
+        text, right = with_plain_quantities(answer.text), list(number_answers(task.reference))
+        found = [
+            each for said in filter(None, (text, until_conversion(text))) for each in number_answers(said, task.prompt)
+        ]
         if not found or not right:
             return AnswerScore(None, "no number in the answer")
         is_right = any(self._equals(each, wanted) for each in found for wanted in right)

@@ -99,16 +99,17 @@ class Claim:
 
     @property
     def holds(self) -> bool:
-        """Whether the value is right to the digits shown; a value that these digits can express must be exact."""
-        if self._is_near(self.true):
+        """Whether the value is right; one that the digits shown can express must be exact."""
+        if self.is_near(self.true):
             return True
-        return self.loose and (self._is_near(self.true * 100.0) or self._is_near(self.true * 0.01))
+        return self.loose and (self.is_near(self.true * 100.0) or self.is_near(self.true * 0.01))
 
     @property
     def is_rounded(self) -> bool:
         return abs(self.true - self.value) > EXACT * max(1.0, abs(self.true))
 
-    def _is_near(self, true: float) -> bool:
+    def is_near(self, true: float) -> bool:
+        """Checks whether the stated value is `true` to the digits shown."""
         off = abs(true - self.value)
         return off <= SHOWN * self.unit - EXACT or off <= abs(true) * (ROUNDED if self.inexact else EXACT)
 
@@ -196,8 +197,9 @@ def _claims_of_line(line: str) -> Iterator[Claim]:
 
 def _in_unit_of_result(claim: Claim, left: str, right: str) -> list[Claim]:
     """Returns the claim in the unit of its result, or no claim if the units can't be compared."""
-    known = [replace(claim, true=claim.true * scale) for scale in conversions(left, right)]
-    return [each for each in known if each.holds][:1] or ([claim] if known else [])
+    scales = conversions(left, right)
+    fitting = (scale for scale in scales if claim.is_near(claim.true * scale))
+    return [replace(claim, true=claim.true * next(fitting, 1.0))] if scales else []
 
 
 def _may_be_sum(left: str, right: str) -> bool:

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 from ..signals.asked_programs import syntax_tree
-from ..signals.code import code_of, is_readable
-from ..signals.languages import words
+from ..signals.code import asked_language, code_of, is_readable
+from ..signals.languages import closed_words, plain_words, words
 from ..signals.outcomes import literal
 from ..wire.dialects.arguments import fit
 from .case import Case
@@ -188,8 +188,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 _WANTED = re.compile(
     r"\b(?:write|implement|create|develop|fix|refactor|complete)\b(?: me| us)?(?: an?| the| this| some| my)?"
-    r"(?: (?!video|film|movie|radio|lesson)[\w+#-]{1,20}){0,3}"
-    r" (?:function|program|script|code|class|method|query|algorithm)\b(?! calls?| period)",
+    r"((?: [\w+#-]{1,20}){0,3}) (?:(function|algorithm)|program|script|code|class|method|query)\b(?! calls?| period)",
     re.IGNORECASE,
 )
 _NAMED = re.compile(r"\b(?:write|implement|create)\b[^.?!`\n]{0,60}`(\w{2,60})\(", re.IGNORECASE)
@@ -201,12 +200,20 @@ _STARTS = re.compile(
 
 def program_measures(case: Case) -> dict[str, float]:
     code = code_of(case.text, case.question)
-    wanted = bool(_WANTED.search(case.prompt)) and not case.once(output_measures)
+    wanted = _wants_code(case.prompt) and not case.once(output_measures)
     return {
         "code_does_not_parse": float(any(not is_readable(language, part) for language, part in code)),
         "no_code": float(wanted and not code and not _shows_code(case)),
         "code_misnamed": float(bool(code) and not _has_name(case.question, code)),
     }
+
+
+def _wants_code(prompt: str) -> bool:
+    """Checks for an order of code. Classes, scripts and programs are ones of code only beside a language's name."""
+    found = _WANTED.search(prompt)
+    if found is None or not (found[2] or asked_language(prompt)):
+        return False
+    return closed_words("en", "function")[0].isdisjoint(plain_words(found[1]))
 
 
 def _shows_code(case: Case) -> bool:

@@ -33,9 +33,14 @@ def code_blocks(text: str) -> list[tuple[str, str]]:
     return [(_NAMES.get(language, language), code) for language, code in found]
 
 
+def asked_language(prompt: str) -> str:
+    """Returns the language of the code that a prompt is about, or an empty string."""
+    return next((language for language, words in _ASKED if words.search(prompt)), "")
+
+
 def code_of(text: str, prompt: str) -> list[tuple[str, str]]:
     """Returns the code of a text. Blocks without a language get the one that the prompt asks for."""
-    wanted = next((language for language, words in _ASKED if words.search(prompt)), "")
+    wanted = asked_language(prompt)
     if blocks := code_blocks(text) if "```" in text else []:
         return [(language or wanted, code.strip("\n")) for language, code in blocks]
     if inline := _INLINE.fullmatch(text):

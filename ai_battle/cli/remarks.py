@@ -72,17 +72,27 @@ class Remarks:
     def __init__(self, *, full: bool = False) -> None:
         self._full = full
         self._allowed: dict[str, str] = {}
+        self._last_called = ""
         self._reason = ""
 
     def line(self, event: object) -> str:
         event = self._without_known_reason(event)
         known = REMARKS.get(type(event))
-        words = self._allowed.pop(event.call.id, "") if isinstance(event, ToolCalled) else ""
-        line = f"{known(event) if known else ''} {words}".rstrip()
+        line = f"{known(event) if known else ''} {self._words_on_call(event)}".rstrip()
         text = text_said(event)
         if text and self._full:
             return f"{line}\n{indent(text, '  | ', lambda _: True)}"
         return f"{line}: {one_line(text, FOLDED)}" if text else line
+
+    def _words_on_call(self, event: object) -> str:
+        """Returns who allowed a call, and which tool returned a result that is not below its call."""
+        match event:
+            case ToolCalled(call=call):
+                self._last_called = call.id
+                return self._allowed.pop(call.id, "")
+            case ToolReturned(result=result) if result.call.id != self._last_called and not result.is_error:
+                return f"from {result.call.name}"
+        return ""
 
     def _without_known_reason(self, event: object) -> object:
         """Removes a reason that was shown just before. Keeps an approval for the line of its call."""

@@ -270,6 +270,14 @@ async def test_a_call_of_a_tool_and_its_result_are_one_folded_line_each() -> Non
     assert re.fullmatch(r'← \{"found": "x{80,90}… \(0\.2 s\)', lines[1])
 
 
+async def test_results_of_calls_at_the_same_time_say_whose_they_are() -> None:
+    calls = [ToolCall("clock", {}, "1"), ToolCall("search", {}, "2")]
+    results = [ToolReturned(ToolResult(call, (Text('{"result": 1}'),)), 0.0) for call in calls]
+    seen = await scrolled_text(*map(ToolCalled, calls), *results)
+    lines = [line for line in seen.splitlines() if line.startswith("←")]
+    assert lines == ['← {"result": 1} (0.0 s) from clock', '← {"result": 1} (0.0 s)']
+
+
 async def test_a_tool_that_failed_and_a_loop_that_was_stopped_show() -> None:
     failed = ToolResult(ToolCall("search"), (Text('{"error": "no \\u001b[2J network"}'),), is_error=True)
     seen = await scrolled_text(

@@ -77,7 +77,7 @@ def terminal_output(arguments: Sequence[str]) -> str:
 
 
 def _pieces(terminal: int) -> "list[bytes]":
-    pieces = []
+    pieces: list[bytes] = []
     while True:
         try:
             piece = os.read(terminal, 65536)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import asdict
-from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -49,7 +48,8 @@ def _read(store: EvidenceStore) -> Mapping[str, Sequence[Lesson]]:
 
 
 def _line(lesson: Lesson) -> str:
-    use = f"shown {lesson.shown} times, help {lesson.asked}" if lesson.shown else "not shown yet"
+    times = f"shown {lesson.shown} time{'s' * (lesson.shown != 1)}, help asked all the same {lesson.asked}"
+    use = times if lesson.shown else "not shown yet"
     return f"  {lesson.key}  {without_secrets(one_line(lesson.prompt, 60)):60}  {use}"
 
 
@@ -59,11 +59,11 @@ def _line(lesson: Lesson) -> str:
 def show(key: str, state: Path | str) -> None:
     """Show the lesson KEY. That is the request, the answer, and what was wrong at first."""
     with closing(EvidenceStore.existing(state)) as store:
-        found = [*chain.from_iterable(_read(store).values())]
-    for lesson in _require(found, [key], lambda lesson: lesson.key):
-        click.echo(
-            without_secrets(printable(f"{lesson.prompt}\n\n{lesson.answer}\n\n(At first: {lesson.wrong or 'unknown'})"))
-        )
+        found = [(pair, lesson) for pair, lessons in _read(store).items() for lesson in lessons]
+    shown = _require(found, [key], lambda each: each[1].key)
+    for pair, lesson in shown:
+        text = f"{lesson.prompt}\n\n{lesson.answer}\n\n(At first: {lesson.wrong or 'unknown'})"
+        click.echo(without_secrets(printable(f"{pair}\n\n{text}" if len(shown) > 1 else text)))
 
 
 @command.command("export")

@@ -56,7 +56,7 @@ async def listening(
         create_app(state),
         handler_cancellation=True,
         access_log=None,
-        shutdown_timeout=config.server.limits.grace_seconds,
+        shutdown_timeout=config.server.limits.grace_seconds / 2,  # aiohttp waits for handlers twice that long
         keepalive_timeout=KEEP_ALIVE,
         lingering_time=LINGER,
         logger=ConnectionLog(lambda: state.log).logger,

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ import aiohttp
 import pytest
 
 from ai_battle.testing import FakeProviders, fault, reply
+from tests.clocks import set_forward
 
-from .serving import ask_server, until
+from .serving import ask_server, serving, until
 
 HELLO: dict[str, Any] = {"model": "one", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
 TEXT = "word " * 12
@@ -148,6 +149,31 @@ async def test_new_requests_are_refused_while_the_last_ones_end(fakes: FakeProvi
     assert text == TEXT
     assert len(refused) == 1
     assert len(fakes.openai.questions) == 1
+
+
+async def test_answers_have_the_grace_of_the_file_and_no_more(fakes: FakeProviders, tmp_path: Path) -> None:
+    """Who runs the server kills it a little later, and what is not booked by then counts as spent in full."""
+    file = tmp_path / "server.yaml"
+    file.write_text("server: {limits: {grace_seconds: 60}, routes: {one: openai/large}}")
+    fakes.openai.says(fault("stall_before_headers"))
+    async with AsyncExitStack() as stack:
+        address = await stack.enter_async_context(serving(fakes, str(file)))
+        asking = asyncio.create_task(ask_server(address, "/v1/messages", HELLO))
+        await until(lambda: bool(fakes.openai.questions))
+        ending = asyncio.create_task(stack.aclose())
+        await _let_pass(45)
+        assert not ending.done()
+        await _let_pass(30)
+        await until(ending.done)
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await asking
+
+
+async def _let_pass(seconds: int) -> None:
+    """In small steps, so that what waits may go on in between."""
+    for _ in range(seconds):
+        set_forward(1)
+        await asyncio.sleep(0.005)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

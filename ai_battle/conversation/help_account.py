@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.events import Event, ModelReplied, TurnFailed, TurnFinished, TurnStarted
-from ..core.exchange import NOTHING_USED, Usage
+from ..core.exchange import DOLLAR_DIGITS, NOTHING_USED, Usage
 from ..core.helping import AnswersCompared, BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role, StuckFound
 from .participant import Cost
 
@@ -171,4 +171,4 @@ def _row(participant: str, role: str, calls: int, usage: Usage, seconds: float) 
 
 
 def _plus(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else a + b
+    return None if a is None or b is None else round(a + b, DOLLAR_DIGITS)

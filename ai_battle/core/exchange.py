@@ -130,6 +130,10 @@ class UnreadRequest(ModelRequest):
             return getattr(read, name)
 
 
+DOLLAR_DIGITS = 12
+"""Decimals of sums of dollars: more than any price has, and none of the noise of binary fractions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens and dollars. `input_tokens` includes cached ones; `cost_usd` is None if no price is known.
@@ -158,7 +162,7 @@ class Usage:
             self.cache_read_tokens + other.cache_read_tokens,
             self.cache_write_tokens + other.cache_write_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
-            None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
+            None if unknown else round((self.cost_usd or 0.0) + (other.cost_usd or 0.0), DOLLAR_DIGITS),
             self.estimated or other.estimated,
             self.cache_hour_tokens + other.cache_hour_tokens,
         )
@@ -172,7 +176,7 @@ class Usage:
             self.cache_read_tokens - part.cache_read_tokens,
             self.cache_write_tokens - part.cache_write_tokens,
             self.reasoning_tokens - part.reasoning_tokens,
-            None if unknown else (self.cost_usd or 0.0) - (part.cost_usd or 0.0),
+            None if unknown else round((self.cost_usd or 0.0) - (part.cost_usd or 0.0), DOLLAR_DIGITS),
             self.estimated,
             self.cache_hour_tokens - part.cache_hour_tokens,
         )

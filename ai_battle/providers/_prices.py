@@ -12,7 +12,7 @@ from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from ..core.errors import ConfigError
-from ..core.exchange import ModelRequest, Usage
+from ..core.exchange import DOLLAR_DIGITS, ModelRequest, Usage
 from ..core.files import cache_directory, make_private, write_private
 from ..core.plugins import near
 from ._endpoints import provider_traits
@@ -49,7 +49,7 @@ class TokenPrice:
             + (usage.cache_write_tokens + HOUR_SURCHARGE * usage.cache_hour_tokens) * write
             + usage.output_tokens * rate.output
         )
-        return millionths / 1_000_000
+        return round(millionths / 1_000_000, DOLLAR_DIGITS)
 
     def highest_rates(self, input_tokens: int) -> tuple[float, float]:
         """Returns the highest dollars per input token and per output token, in a request with `input_tokens`."""

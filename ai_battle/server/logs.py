@@ -115,7 +115,7 @@ def _log_fields(stats: RequestStats) -> Mapping[str, Any]:
         "first_token_seconds": None if stats.first_token is None else round(stats.first_token, 4),
         "input_tokens": stats.usage.input_tokens,
         "output_tokens": stats.usage.output_tokens,
-        "cost_usd": None if stats.usage.cost_usd is None else round(stats.usage.cost_usd, 12),
+        "cost_usd": stats.usage.cost_usd,
         "helped": stats.has_help,
         "loops": len(stats.outcomes),
         "boost": ", ".join(stats.outcomes),

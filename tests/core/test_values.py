@@ -37,6 +37,11 @@ def test_messages_with_mappings_inside_can_be_keys() -> None:
     assert len({assistant("a"), assistant("a"), Message("assistant", (ToolCall("f", {"x": [1]}),))}) == 2
 
 
+def test_sums_of_dollars_have_no_noise_of_binary_fractions() -> None:
+    assert sum([Usage(cost_usd=0.1)] * 3, NOTHING_USED).cost_usd == 0.3
+    assert (Usage(cost_usd=0.3) - Usage(cost_usd=0.1)).cost_usd == 0.2
+
+
 def test_usage_adds_up_and_an_unknown_cost_stays_unknown() -> None:
     known = Usage(input_tokens=3, output_tokens=2, cost_usd=0.5)
 

@@ -12,9 +12,9 @@ from operator import itemgetter
 from ..signals.arithmetic import Claim
 from ..signals.languages import closed_words, language_of, plain_words
 from ..signals.numbers import (
+    amounts,
     displayed_numbers,
     is_shown,
-    numbers,
     plain,
     quantities,
     rounded_values,
@@ -159,7 +159,7 @@ def number_misread(case: Case) -> float | None:
     given, used = rounded_values(case.facts), rounded_values(case.numbers)
     if all(number <= FEW or stands_among(number, used) for number in given):
         return 0.0
-    known = given | {0.0, 1.0, 2.0, 100.0} | rounded_values(map(float, numbers(case.question)))
+    known = given | {0.0, 1.0, 2.0, 100.0} | rounded_values(float(each.value) for each in amounts(case.question))
     known |= _numbers_outside_sums(case) | (CONSTANTS if len(given) > FEW else set())
     if question_percent(case):
         known.add(10.0)  # people often compute a tenth first
@@ -257,7 +257,9 @@ def final_fractional(case: Case) -> float | None:
 
 def final_value(case: Case) -> Fraction | None:
     """Returns the final answer as a number, or None."""
-    return next(numbers(case.final.key), None) if case.final and case.final.kind == "number" else None
+    if case.final is None or case.final.kind != "number":
+        return None
+    return next((each.value for each in amounts(case.final.key)), None)
 
 
 def final_not_in_working(case: Case) -> float | None:

@@ -12,7 +12,6 @@ from .numbers import (
     Amount,
     amounts,
     decimal_commas,
-    numbers,
     plain,
     plain_digits,
     plain_numbers,
@@ -311,8 +310,8 @@ def words_key(text: str) -> str:
     """Returns the words alone, or the number that they are; "" for a text too long to be repeated word for word."""
     if len(words := " ".join(_NONWORD.sub(" ", without_latex(text).casefold()).split())) > LONGEST_WORDS:
         return ""
-    found = list(numbers(text)) if _LEADING.match(words) and len(words.split()) < PROSE else []
-    return plain(found[0]) if len(found) == 1 else words
+    found = list(amounts(text)) if _LEADING.match(words) and len(words.split()) < PROSE else []
+    return plain(found[0].value) if len(found) == 1 else words
 
 
 def value_key(text: str) -> str:
@@ -366,7 +365,7 @@ def _last_amount(text: str, prompt: str) -> Amount | None:
         outside = _BRACKETS.sub(" ", sentence)
         for part in (outside.rpartition("=")[2], outside, sentence):
             if found := list(amounts(part)):
-                given = set(numbers(prompt))
+                given = {each.value for each in amounts(prompt)}
                 return next((each for each in reversed(found) if each.value not in given), found[-1])
     return None
 

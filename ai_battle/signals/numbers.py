@@ -166,7 +166,10 @@ class Amount:
 
 
 def amounts(text: str) -> Iterator[Amount]:
-    """Yields the numbers of `text` with what they are counted in."""
+    """Yields the numbers of `text` with what they are counted in.
+
+    A minus counts as a sign only if nothing before it could be subtracted from.
+    """
     text = without_latex(text)
     for match in _NUMBER.finditer(text):
         if (value := _value(match)) is not None:
@@ -201,13 +204,6 @@ def _value_of_words(words: Iterable[str]) -> Fraction:
         else:
             below = (below or 1) * times if times else below + _SPELLED[word]
     return Fraction(whole + below)
-
-
-def numbers(text: str) -> Iterator[Fraction]:
-    """Yields the numbers of `text`. A minus counts as a sign only if nothing before it could be subtracted from."""
-    for match in _NUMBER.finditer(without_latex(text)):
-        if (value := _value(match)) is not None:
-            yield value
 
 
 def without_powers_of_ten(text: str) -> str:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.signals.final_answers import FinalAnswer, Kind, final_answer, kind_of, options, same
-from ai_battle.signals.numbers import numbers, plain
+from ai_battle.signals.numbers import amounts, plain
 from tests.growing import IN_PROPORTION, growth
 
 CORPUS = Path(os.environ.get("AI_BATTLE_CORPORA", "")) / "cascade"
@@ -74,7 +74,7 @@ PICKING_B = (
 
 @pytest.mark.parametrize("written", NUMBERS)
 def test_a_number_is_read_as_people_write_it(written: str) -> None:
-    assert [plain(number) for number in numbers(written)] == [NUMBERS[written]]
+    assert [plain(amount.value) for amount in amounts(written)] == [NUMBERS[written]]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_number_is_read_as_people_write_it(written: str) -> None:
     ],
 )
 def test_what_is_part_of_a_word_or_can_not_be_a_value_is_no_number(text: str, found: list[str]) -> None:
-    assert [plain(number) for number in numbers(text)] == found
+    assert [plain(amount.value) for amount in amounts(text)] == found
 
 
 @pytest.mark.parametrize("text", SAYING_18)

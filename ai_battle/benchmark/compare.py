@@ -60,12 +60,14 @@ class BenchmarkComparison:
 def compare(before: Path, after: Path) -> BenchmarkComparison:
     """Compares two benchmarks. Raises `ConfigError` if they share nothing, `JournalError` for invalid results."""
     first, second = _read(before), _read(after)
-    shared, only = [name for name in first if name in second], _only(first, second)
-    if not shared:
+    common, only = [name for name in first if name in second], _only(first, second)
+    if not common:
         raise ConfigError(f"{before} and {after} have no setting in common: {', '.join(name for _, name in only)}.")
-    pairs = compare_pairs([((BEFORE, AFTER), first[name].values, second[name].values) for name in shared])
-    if not any(pair.found.count for pair in pairs):
+    shared = [name for name in common if first[name].values.keys() & second[name].values.keys()]
+    if not shared:
         raise ConfigError(f"{before} and {after} have no scored task in common.")
+    only = _only(*({name: found for name, found in each.items() if found.values} for each in (first, second)))
+    pairs = compare_pairs([((BEFORE, AFTER), first[name].values, second[name].values) for name in shared])
     changes = [_change(first[name], second[name], pair) for name, pair in zip(shared, pairs, strict=True)]
     return BenchmarkComparison(tuple(sorted(changes, key=_urgency)), only)
 

@@ -233,7 +233,8 @@ def _together(alike: Sequence[ComparedPair]) -> str:
 
 def _sensitivity_text(pairs: Sequence[ComparedPair]) -> str:
     tasks, points = _range([pair.found.count for pair in pairs]), _range([100 * pair.smallest for pair in pairs])
-    return f"with {tasks} tasks only differences above {points} point{'s' * (points != '1')} can be seen"
+    nouns = ("task" if tasks == "1" else "tasks", "point" if points == "1" else "points")
+    return f"with {tasks} {nouns[0]} only differences above {points} {nouns[1]} can be seen"
 
 
 def _tasks_needed_text(pairs: Sequence[ComparedPair]) -> str:

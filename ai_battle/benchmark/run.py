@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
+from decimal import Decimal
 from functools import partial
 from itertools import product
 from math import inf
@@ -45,7 +46,8 @@ Status = Literal["done", "limit"]
 class BenchmarkProgress:
     """The progress of a run. `left` is in seconds, or None if unknown; `failed` counts samples without an answer.
 
-    `spent` is in dollars and includes earlier runs, `to_come` is the expected cost of the rest.
+    `spent` is in dollars and includes earlier runs, `to_come` is the expected cost of the rest. `failure` says why the
+    last of them failed.
     """
 
     finished: int
@@ -55,6 +57,7 @@ class BenchmarkProgress:
     left: float | None = None
     spent: float = 0.0
     to_come: float = 0.0
+    failure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,7 @@ class BenchmarkRunner:
         self._reason = ""
         self._running = 0
         self._failed = 0
+        self._failure = ""
         self._played = 0
         self._begun = monotonic()
         self._ends = self._begun + (limits.seconds or inf)
@@ -235,7 +239,7 @@ class BenchmarkRunner:
             except JobLost as lost:
                 sample = Sample(*key, error=str(lost))
             except BudgetExceeded as refused:
-                self._reason = f"the limit of ${self._limit:g}. {refused}"
+                self._reason = f"the limit of {self._limit_text}. {refused}"
                 return
             finally:
                 self._running -= 1
@@ -249,7 +253,7 @@ class BenchmarkRunner:
         while not self._reason and not self._fits(setting):
             if not self._running:
                 self._reason = (
-                    f"the limit of ${self._limit:g}: ${self._dollars:.4f} are spent, "
+                    f"the limit of {self._limit_text}: ${self._dollars:.4f} are spent, "
                     f"and the next sample of {setting!r} may cost ${self._may_cost(setting):.4f}"
                 )
                 self._settled.set()
@@ -275,6 +279,11 @@ class BenchmarkRunner:
     def _dollars(self) -> float:
         return self._budget.ledger.known_cost
 
+    @property
+    def _limit_text(self) -> str:
+        """The limit as written, never as 1e-05."""
+        return f"${Decimal(f'{self._limit:.15g}'):f}"
+
     def _out_of_time(self) -> bool:
         if monotonic() >= self._ends:
             self._reason = f"the limit of {self._suite.benchmark.limits.seconds:g} seconds"
@@ -291,7 +300,9 @@ class BenchmarkRunner:
             return
         self._store.add(self._done)
         self._played += len(self._done)
-        self._failed += sum(bool(sample.error) for sample in self._done)
+        failures = [sample.error or sample.score.why for sample in self._done if sample.has_failed]
+        self._failed += len(failures)
+        self._failure = failures[-1] if failures else self._failure
         self._done.clear()
         self._hear(self._progress())
 
@@ -302,4 +313,5 @@ class BenchmarkRunner:
         each = seconds / self._played if self._played else None
         cost = (self._dollars - self._earlier_dollars) / self._played if self._played else 0.0
         left = each * rest if each is not None else None
-        return BenchmarkProgress(finished, total, self._failed, seconds, left, self._dollars, cost * rest)
+        spent, to_come = self._dollars, cost * rest
+        return BenchmarkProgress(finished, total, self._failed, seconds, left, spent, to_come, self._failure)

@@ -14,7 +14,7 @@ from ai_battle.benchmark.run import BenchmarkProgress
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import BenchmarkSummary, SettingRow
 from ai_battle.core.object_store import shown_path
-from ai_battle.core.texts import about
+from ai_battle.core.texts import about, printable
 from ai_battle.reporting.benchmark_report import REPORT, write_benchmark_reports
 from ai_battle.reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks
 from ai_battle.reporting.figures import NONE, PER, clock, dollars, percent, seconds
@@ -71,8 +71,12 @@ class ProgressDisplay:
         self._limit = limit
         self._quiet = quiet
         self._line = StatusLine(quiet=quiet)
+        self._failure = ""
 
     def __call__(self, progress: BenchmarkProgress) -> None:
+        if progress.failure and not self._failure:  # the first, as it may be why all fail; the notes have the rest
+            self._failure = progress.failure
+            self.tell(f"a sample failed: {printable(progress.failure)}")
         self._line.show(progress_line(progress, self._limit), is_last=progress.finished >= progress.total)
 
     def tell(self, words: str) -> None:
@@ -105,7 +109,7 @@ def forecast_line(expected: Forecast) -> str:
     """Returns the expected cost of a run as a sentence."""
     low, high = dollars(expected.low), dollars(expected.high)
     cost = low if expected.low == expected.high else f"{low} to {high}"
-    unknown = f"; no price is known for: {', '.join(expected.unknown)}" if expected.unknown else ""
+    unknown = f"; not known beforehand is what these cost: {', '.join(expected.unknown)}" if expected.unknown else ""
     return f"{expected.samples} samples, about {cost}{unknown}"
 
 

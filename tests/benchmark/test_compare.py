@@ -51,6 +51,14 @@ def test_regressions_come_first_then_what_is_better(before: Path, after: Path) -
     assert (found.changes[0].before, found.changes[0].after) == (0.7, 0.4)
 
 
+def test_a_setting_without_results_in_one_benchmark_has_no_figures(before: Path, tmp_path: Path) -> None:
+    """A run that a limit ended has nothing of some settings, which is no quality of 0."""
+    found = compare(before, folder(tmp_path / "short", small=POOR, large=[], same=GOOD))
+
+    assert [change.setting for change in found.changes] == ["small", "same"]
+    assert found.only == (("before", "large"), ("before", "gone"))
+
+
 def test_a_regression_fails_a_build_that_asks_for_it(before: Path, after: Path) -> None:
     assert run("bench", "compare", before, after) == 0
     assert run("bench", "compare", before, after, "--fail-on-regression") == 1

@@ -134,6 +134,7 @@ def test_a_run_without_any_answer_has_failed_and_says_why(ai_battle: Run, folder
     assert shown.code == 1
     assert "note: 4 of 4 samples failed, for no fault of the answer, and are left out: mute (4)" in shown.lines
     assert any(line.startswith("note: 4 failed with: ") for line in shown.lines)
+    assert shown.err.count("a sample failed: ") == 1, "as soon as the first has, not only at the end"
 
 
 def test_columns_that_have_no_room_stand_below_beside_the_names_again() -> None:

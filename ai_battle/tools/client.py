@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from ..core.client import ClientWrapper, ModelClient, request_answer
 from ..core.errors import BudgetExceeded
-from ..core.events import Emit, TextDelta, drafting, ignore
+from ..core.events import Emit, TextDelta, Warned, drafting, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.ledger import Budget, limit_reached
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult, assistant, user
@@ -183,6 +183,7 @@ class _ToolTurn:
             self._steps.append(Message("tool", results))
         else:
             guard.count_unreadable(response.text)
+            await self._emit(Warned(f"A call in the text was not run. {requested.problems[0]}"))
             self._transient = (assistant(response.text), user("\n".join(requested.problems)))
         if guard.end_round():
             self._transient = (user(prompt("nudge")),)

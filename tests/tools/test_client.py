@@ -14,6 +14,7 @@ from ai_battle.core.events import (
     DraftDelta,
     EventLog,
     TextDelta,
+    Warned,
 )
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import ToolCall, user
@@ -218,11 +219,14 @@ async def test_an_unknown_tool_is_told_with_those_that_there_are_and_twice_ends_
     assert (len(model.requests), model.requests[-1].tools) == (3, ())
 
 
-async def test_an_unknown_tool_of_a_call_in_text_is_told_with_those_that_there_are() -> None:
-    _, model = await answer('{"name": "fly", "arguments": {"to": "Rome"}}', "I can't.", tools=[Recording()])
+async def test_an_unknown_tool_of_a_call_in_text_is_told_to_the_model_and_the_user() -> None:
+    model = ScriptedClient('{"name": "fly", "arguments": {"to": "Rome"}}', "I can't.")
+    await ToolCapableClient(model, [Recording()], QUICK).complete(model_request(), log := EventLog())
     told = model.requests[-1].messages[-1].text
     assert told.startswith("There is no such tool: fly")
     assert told.endswith("The tools are: look")
+    (warned,) = (event.message for event in log.events if isinstance(event, Warned))
+    assert warned.startswith("A call in the text was not run. There is no such tool: fly")
 
 
 async def test_a_refusal_does_not_repeat_a_megabyte_to_the_model() -> None:

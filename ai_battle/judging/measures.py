@@ -4,8 +4,8 @@ All take scores (the highest is escalated first), and the qualities of the small
 """
 
 import random
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, groupby, pairwise
+from collections.abc import Callable, Sequence
+from itertools import accumulate, chain, groupby, pairwise
 from math import nan, sqrt
 
 Numbers = Sequence[float]
@@ -71,7 +71,10 @@ def curve(scores: Numbers, small: Numbers, large: Numbers) -> list[float]:
 
     Equal scores give the mean over all their orders.
     """
-    gains = list(_gains(scores, small, large))
+    tied: dict[float, list[float]] = {}
+    for score, before, after in zip(scores, small, large, strict=True):
+        tied.setdefault(score, []).append(after - before)
+    gains = chain.from_iterable([mean(equal)] * len(equal) for _, equal in sorted(tied.items(), reverse=True))
     base = sum(small) / len(small)
     return [base + gained / len(small) for gained in accumulate(gains, initial=0.0)]
 
@@ -123,10 +126,3 @@ def _recovered_shares(scores: Numbers, small: Numbers, large: Numbers) -> list[f
         return [nan] * (len(small) + 1)
     qualities = curve(scores, small, large)
     return [(quality - qualities[0]) / advantage for quality in qualities]
-
-
-def _gains(scores: Numbers, small: Numbers, large: Numbers) -> Iterator[float]:
-    order = sorted(range(len(scores)), key=lambda place: -scores[place])
-    for _, tied in groupby(order, key=lambda place: scores[place]):
-        places = list(tied)
-        yield from [sum(large[place] - small[place] for place in places) / len(places)] * len(places)

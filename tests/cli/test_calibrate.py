@@ -8,6 +8,8 @@ import pytest
 
 from ai_battle.cli import run_command
 
+from .conftest import Outcome, run_piped
+
 RIGHT = "There are 7 trays of 24 rolls, so 7 * 24 = 168 rolls. The answer is 168."
 WRONG = "There are 7 trays of 24 rolls, so 7 * 24 = 158 rolls. The answer is 158."
 PROMPT = "A tray holds 24 rolls. How many rolls are on 7 trays?"
@@ -167,26 +169,27 @@ def test_answers_of_peers_are_part_of_what_is_calibrated(data: Any, capsys: pyte
     assert '"agreement": {' in said
 
 
-def write_promise(data: Any, tmp_path: Path, *options: str) -> Path:
+@pytest.fixture(scope="module")
+def promise(tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, str]:
     """A calibration on 400 answers, of which the detector sees a third to be wrong, and 2 % more are wrong unseen."""
-    rows = [row(n, prompt=f"{PROMPT} ({n})", correct=n % 3 > 0 and n % 50 > 0) for n in range(400)]
-    made = tmp_path / "pair.json"
-    assert run_command(["calibrate", data(rows), "--promise", "0.05", "--out", str(made), *options]) == 0
-    return made
+    folder = tmp_path_factory.mktemp("promise")
+    rows = (row(n, prompt=f"{PROMPT} ({n})", correct=n % 3 > 0 and n % 50 > 0) for n in range(400))
+    own, made = folder / "own.jsonl", folder / "pair.json"
+    own.write_text("\n".join(map(json.dumps, rows)))
+    words = ("--promise", "0.05", "--models", "ollama-gemma3:4b+gpt-4o", "--out", made)
+    return run_piped("calibrate", own, *words), made.read_text()
 
 
-def test_a_promise_is_the_least_help_at_which_a_test_refutes_a_greater_loss(
-    data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    made = json.loads(write_promise(data, tmp_path, "--models", "ollama/gemma3:4b+gpt-4o").read_text())
+def test_a_promise_is_the_least_help_at_which_a_test_refutes_a_greater_loss(promise: tuple[Outcome, str]) -> None:
+    outcome, made = promise[0], json.loads(promise[1])
 
+    assert outcome.code == 0
     assert made["promise"]["loss"] == 0.05
     assert made["promise"]["labels"] == 400
     assert 0 < made["promise"]["lost"] < 0.05 * 400
     assert made["help_rate"] < 0.6
-    said = capsys.readouterr().out
-    assert "For a loss of at most 5.0% of the answers, with 95% confidence" in said
-    assert "promise: {loss: 0.05, confidence: 0.95}" in said
+    assert "For a loss of at most 5.0% of the answers, with 95% confidence" in outcome.out
+    assert "promise: {loss: 0.05, confidence: 0.95}" in outcome.out
 
 
 CHAT = "Why do bakers let dough rest over night ({})?"
@@ -287,11 +290,11 @@ discussion:
     ],
 )
 def test_a_pair_is_refused_a_promise_that_its_calibration_does_not_bear_out(
-    changes: dict[str, Any], problem: str, data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any], problem: str, promise: tuple[Outcome, str], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     monkeypatch.setenv("OPENAI_API_KEY", "test-key")
-    write_promise(data, tmp_path, "--models", "ollama-gemma3:4b+gpt-4o")
+    (tmp_path / "pair.json").write_text(promise[1])
     usual = {
         "small": "ollama/gemma3:4b",
         "strategy": "takeover",
@@ -299,7 +302,6 @@ def test_a_pair_is_refused_a_promise_that_its_calibration_does_not_bear_out(
         "loss": 0.05,
     }
     (tmp_path / "plan.yaml").write_text(PAIR.format(**{**usual, **changes}))
-    capsys.readouterr()
 
     assert run_command(["validate", str(tmp_path / "plan.yaml")]) == (2 if problem else 0)
     said = "".join(capsys.readouterr())
@@ -307,11 +309,10 @@ def test_a_pair_is_refused_a_promise_that_its_calibration_does_not_bear_out(
 
 
 def test_a_calibration_that_was_edited_by_hand_promises_nothing(
-    data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    promise: tuple[Outcome, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "test-key")
-    made = write_promise(data, tmp_path)
-    made.write_text(json.dumps({**json.loads(made.read_text()), "cut": 0.9}))
+    (tmp_path / "pair.json").write_text(json.dumps({**json.loads(promise[1]), "cut": 0.9}))
     usual = {
         "small": "ollama/gemma3:4b",
         "strategy": "takeover",

@@ -47,11 +47,11 @@ def answers(number: int, *, peers: int = 1, labels: bool = True, trust: float = 
 async def share_helped(report: Report, made: Sequence[LabelledAnswer]) -> float:
     """Returns how many of them the large model answers, with what was calibrated in the place of the defaults."""
     helped = 0
+    detector = StuckDetector(calibration=Calibration.of_json(json.loads(json.dumps(report.calibration.as_json()))))
     for answer in made:
         large = ScriptedClient("#### 0")
         others = [ScriptedClient(text) for text in answer.peers]
         make = peer.create if len(others) == 1 else council.create
-        detector = StuckDetector(calibration=Calibration.of_json(json.loads(json.dumps(report.calibration.as_json()))))
         client = make(ScriptedClient(answer.response), large, peers=others, stuck_detector=detector)
         await client.complete(model_request(answer.prompt))
         helped += len(large.requests)

@@ -3,7 +3,7 @@
 It prints:
 
     phrase: DEAL and turns: 4 -> done after 4 turns
-    tokens: 12900 of 24000, and a turn took up to 4300 -> limit after 4 turns
+    tokens: 12900 of 24000, and a turn may take 4300 -> limit after 4 turns
     the last word was: So we stop here, at nine.
 """
 

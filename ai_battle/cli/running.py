@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -269,7 +270,7 @@ def document(result: RunResult) -> dict[str, Any]:
 
 BAR = 12
 LEVELS = "▁▂▃▄▅▆▇█"
-LONGEST_NAME, MOST_BARS = 28, 60
+LONGEST_NAME, MOST_BARS, NARROW = 28, 60, 80
 
 
 def show_participants(run_dir: Path) -> None:
@@ -277,11 +278,14 @@ def show_participants(run_dir: Path) -> None:
     run = account(run_dir)
     most = max((each.usage.total_tokens for each in run.participants.values()), default=0)
     heads = ("", "model", "turns", "in", "out", "cost", "seconds", "tokens")
-    show_rows(heads, (_cells(each, most) for each in run.participants.values()))
+    columns = shutil.get_terminal_size().columns
+    shown = len(heads) if columns >= NARROW else -1  # a narrow terminal has no room for bars
+    show_rows(heads[:shown], (_cells(each, most)[:shown] for each in run.participants.values()))
     sizes = [sum(took[0] for took in bar.values()) for bar in run.bars.bars]
     if len(sizes) > 2:
         each = "turn" if run.bars.width == 1 else f"{run.bars.width} turns"
-        click.echo(f"tokens per {each}  {''.join(_bars(sizes[-MOST_BARS:]))}")
+        label = f"tokens per {each}  "
+        click.echo(label + "".join(_bars(sizes[-max(1, min(MOST_BARS, columns - len(label))) :])))
 
 
 def _cells(each: ParticipantStats, most: int) -> tuple[str, ...]:

@@ -244,4 +244,4 @@ class DiscussionRun:
 
 def _limit_in_words(limit: BudgetReached) -> str:
     used = f"{limit.limit}: {limit.used:.6g} of {limit.allowed:.6g}"
-    return f"{used}, and a turn took up to {limit.needed:.6g}" if limit.needed else used
+    return f"{used}, and a turn may take {limit.needed:.6g}" if limit.needed else used

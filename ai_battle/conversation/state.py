@@ -87,6 +87,7 @@ class State:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._regulars = {participant.name for participant in plan.regulars}
+        self._people = {participant.name for participant in plan.participants if participant.role == "user"}
         self.systems = {participant.name: system_prompt(plan, participant) for participant in plan.participants}
         self._system_tokens = {name: estimate_text(system) for name, system in self.systems.items()}
         self.turn = self.taken = self.finished = 0
@@ -184,7 +185,8 @@ class State:
             self._signals.add(event.speaker, event.message.text)
         self.messages += 1
         self._recent.append(event)
-        self.use.note_turn(event.usage)
+        if event.speaker not in self._people:
+            self.use.note_turn(event.usage, event.seconds)
         self.finished += 1
         self._answered.add(event.speaker)
         self.silent.pop(event.speaker, None)

@@ -15,20 +15,30 @@ from ..signals.languages import novelty
 
 NEAR = 0.9
 RESERVED_TURNS = 3
-"""How many turns, as dear as the dearest so far, have to fit into the rest: one more, one to sum up, and a margin."""
+"""How many turns have to fit into the rest, one more, one to sum up, and a margin.
+
+They are as dear as the dearest so far, and as slow as most: one slow turn may have loaded a model.
+"""
 
 
 @dataclass(slots=True)
 class RunUse:
-    """The usage of a run so far: its ledger, and the most that a turn has taken."""
+    """The usage of a run so far: its ledger, and what the turns of models have taken."""
 
     ledger: Ledger = field(default_factory=Ledger)
     dearest_usd: float = 0.0
     longest_tokens: int = 0
+    turn_seconds: list[float] = field(default_factory=list)
 
-    def note_turn(self, usage: Usage) -> None:
+    def note_turn(self, usage: Usage, seconds: float) -> None:
         self.dearest_usd = max(self.dearest_usd, usage.cost_usd or 0.0)
         self.longest_tokens = max(self.longest_tokens, usage.total_tokens)
+        self.turn_seconds.append(seconds)
+
+    @property
+    def usual_seconds(self) -> float:
+        """The median; 0 after a single turn, which says little."""
+        return sorted(self.turn_seconds)[(len(self.turn_seconds) - 1) // 2] if len(self.turn_seconds) > 1 else 0.0
 
 
 def nearest(limits: SpendingLimits, use: RunUse) -> BudgetReached | None:
@@ -48,7 +58,7 @@ def _shares(limits: SpendingLimits, use: RunUse) -> Iterator[BudgetReached]:
     if limits.tokens is not None:
         yield BudgetReached("tokens", ledger.usage.total_tokens, limits.tokens, use.longest_tokens)
     if limits.seconds is not None:
-        yield BudgetReached("seconds", ledger.seconds, limits.seconds)
+        yield BudgetReached("seconds", ledger.seconds, limits.seconds, use.usual_seconds)
     if limits.tool_calls:  # a limit of 0 forbids tools; it must not end the run
         yield BudgetReached("tool_calls", ledger.tool_calls, limits.tool_calls)
 

@@ -476,4 +476,6 @@ def test_a_moderator_who_names_the_last_speaker_is_told_to_have_named_none_who_c
     told = ai_battle("run", "chaired.yaml", "--out", "run").out
 
     assert "! Bob speaks next, because the selector named none who could: Ann, once more.\n" in told
-    assert "The selector named none who could speak next, so Bob does." in (folder / "run/transcript.md").read_text()
+    assert (
+        "The selector named nobody who could speak next, so Bob speaks." in (folder / "run/transcript.md").read_text()
+    )

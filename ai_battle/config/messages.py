@@ -65,7 +65,7 @@ def _each_problem(error: ValidationError, schema: type[Section], written: Node) 
             hint = _near_key(str(path[-1]), schema, path[:-1])
             yield Problem(path, f"unknown key{'' if hint in lists else hint}", key=True)
             lists |= {hint} if hint.startswith("; there is") else set()
-        elif path and path[-1] == "[key]":
+        elif path and path[-1] == "[key]" and not kind.startswith("model_"):  # pydantic's mark, or a key of that name
             yield Problem(path[:-1], f"the key {_message(kind, path, context, '', fault['msg'])}", key=True)
         else:
             value = short_value(written, path)

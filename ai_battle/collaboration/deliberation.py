@@ -119,7 +119,7 @@ class DeliberationSession:
         self.answers: dict[int, Draft] = {}
         self._labels: dict[int, str] = {}
         self._seed = ""
-        self._left_out: list[str] = []
+        self._missing: list[str] = []
         self._error: ProviderError | BudgetExceeded | None = None
 
     async def collect_answers(self) -> None:
@@ -141,7 +141,7 @@ class DeliberationSession:
                 request = request_in_place(HelpCase(self.request), self.turn.helping.sees)
                 draft = await self.turn.ask(MutedClient(member.client), request, "it deliberates", "peer")
         if not draft:
-            self._left_out.append(f"member {member.number} gave no answer: {self.turn.failure}")
+            self._missing.append(f"member {member.number} gave no answer: {self.turn.failure}")
         return draft
 
     async def _own_answer(self, client: ModelClient) -> Draft | None:
@@ -168,7 +168,7 @@ class DeliberationSession:
             for judge, ranking in zip(judges, rankings, strict=True)
             if ranking
         ]
-        await self.turn.emit(AnswersRanked([*map(self._row, standings)], by_judge, sorted(self._left_out), self._seed))
+        await self.turn.emit(AnswersRanked([*map(self._row, standings)], by_judge, sorted(self._missing), self._seed))
         return standings
 
     async def _ranking(self, judge: Member, numbers: Sequence[int]) -> Ranking:
@@ -182,9 +182,9 @@ class DeliberationSession:
         places = read_ranking(draft.text, len(order)) if draft else ()
         if draft and not places:
             await self._refuse(draft, f"the ranking of {who} can't be read: {draft.text[:80]!r}")
-            self._left_out.append(self.turn.failure)
+            self._missing.append(self.turn.failure)
         if not draft:
-            self._left_out.append(f"{who} gave no ranking: {self.turn.failure}")
+            self._missing.append(f"{who} gave no ranking: {self.turn.failure}")
         return tuple(order[place] for place in places)
 
     def _request(self, prompt: str, order: Ranking, **values: str) -> ModelRequest:

@@ -5,7 +5,7 @@ from itertools import islice
 
 from ..core.messages import Role
 from ..signals.consensus import parts
-from ..signals.endings import breaks_off, cut_off, leads_nowhere, repeats
+from ..signals.endings import breaks_off, is_cut_off, leads_nowhere, repeats
 from ..signals.endings import stops_short as lacks_last_stop
 from ..signals.instruction_following import is_in_wrong_language, misses_form, repeats_turn
 from ..signals.instruction_following import runs_on as writes_others
@@ -107,7 +107,7 @@ def repetition(case: Case) -> float:
 
 
 def is_truncated(case: Case) -> float:
-    return float(case.context.stop == "length" or cut_off(case.whole))
+    return float(case.context.stop == "length" or is_cut_off(case.whole))
 
 
 def gives_up(case: Case) -> float:

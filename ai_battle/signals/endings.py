@@ -34,7 +34,7 @@ _TAIL = 2_000
 _SELECTOR = "\ufe0f"
 
 
-def cut_off(text: str) -> bool:
+def is_cut_off(text: str) -> bool:
     """Checks whether a text ends inside a code block, JSON, a list, a sentence or a calculation."""
     end = text[-_TAIL:].rstrip()
     if not end:

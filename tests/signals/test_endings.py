@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.signals.endings import cut_off, four_word_repetition, looping_tail
+from ai_battle.signals.endings import four_word_repetition, is_cut_off, looping_tail
 
 SENTENCE = "We add the numbers and get the next number of the row. "
 
@@ -47,7 +47,7 @@ def test_repetition_is_the_share_of_runs_of_four_words_that_were_there_before() 
     ],
 )
 def test_a_text_that_stops_in_the_middle_is_cut_off(text: str) -> None:
-    assert cut_off(text)
+    assert is_cut_off(text)
 
 
 @pytest.mark.parametrize(
@@ -64,4 +64,4 @@ def test_a_text_that_stops_in_the_middle_is_cut_off(text: str) -> None:
     ],
 )
 def test_a_text_that_ends_is_not(text: str) -> None:
-    assert not cut_off(text)
+    assert not is_cut_off(text)

@@ -34,8 +34,8 @@ def command(run_dir: Path, formats: str, output: Path | None) -> None:
     wanted = [name.strip() for name in formats.split(",") if name.strip()]
     if output is None and len(wanted) > 1:
         raise ConfigError(f"{len(wanted)} formats don't fit on one output; name a folder with --output.")
-    for name in wanted:
-        pieces = export(run_dir, name)
+    exports = {name: export(run_dir, name) for name in wanted}  # nothing is written if one of them is unknown
+    for name, pieces in exports.items():
         if output is None:
             sys.stdout.writelines(pieces)
             continue

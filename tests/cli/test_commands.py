@@ -317,7 +317,8 @@ class TestResumeReplayExport:
 
     def test_an_unknown_format_is_answered_with_near_ones(self, ai_battle: Run, scripted_file: Path) -> None:
         ai_battle("run", scripted_file, "--out", "here")
-        outcome = ai_battle("export", "here", "--format", "cvs")
+        outcome = ai_battle("export", "here", "--format", "md,cvs", "-o", "nothing")
+        assert not Path("nothing").exists()
         assert (outcome.code, "did you mean 'csv'" in outcome.err) == (2, True)
 
 

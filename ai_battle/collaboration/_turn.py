@@ -46,7 +46,8 @@ from ..core.messages import assistant
 from ..core.telemetry import span
 from ..core.tokens import estimate_text
 from ..core.tooling import LoopStopped, ToolsOffered
-from ..signals.refusals import refuses
+from ..signals.refusals import refuses as refuses_in_words
+from ..wire.openai.messages import REFUSES, is_refusal, refuses
 from ._prompts import Sees, arguments_text, bounded_text, excerpt, shown_text
 from ._wrappers import redacted_request
 
@@ -191,8 +192,8 @@ class DraftListener:
         if type(event) is TextDelta:  # first, because nearly all events are
             if self._wants_drafts:
                 await self._emit(DraftDelta(event.text))
-        elif type(event) is ToolsOffered and self._role != "own":
-            return  # the event describes the participant's own tools, not its helper's
+        elif (type(event) is ToolsOffered and self._role != "own") or refuses(event):
+            return  # one describes the participant's own tools, the other a text that is held back
         elif type(event) is not ToolCallDelta:
             self._count(event)
             await self._emit_in_role(event)
@@ -318,6 +319,8 @@ class Turn:
 
     async def accept(self, draft: Draft) -> ModelResponse:
         """Emits the draft as the answer and returns it, with the usage of the whole turn."""
+        if any(map(is_refusal, draft.response.message.parts)):
+            await self.emit(REFUSES)
         if draft.text:
             await self.emit(TextDelta(draft.text))
         for index, call in enumerate(draft.response.tool_calls):
@@ -380,7 +383,7 @@ def why_unusable(response: ModelResponse, role: Role = "helper") -> str:
 
     The words of boost models and judges are not searched for refusals, since their own parsers read them.
     """
-    in_words = role in ("helper", "peer") and not response.tool_calls and refuses(response.text)
+    in_words = role in ("helper", "peer") and not response.tool_calls and refuses_in_words(response.text)
     who = response.model or "it"
     if in_words or response.stop in ("refusal", "content_filter"):
         return f"{who} declined to answer: {response.text[:200]}".rstrip(": ")

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -303,3 +304,28 @@ async def test_errors_in_mid_stream(stage: Stage) -> None:
     else:
         with pytest.raises(errors.APIError):
             await stage.talk.say("Hello?")
+
+
+@pytest.mark.parametrize("who", ["the helper", "both"])
+async def test_only_an_answer_that_is_a_refusal_is_streamed_as_one(
+    fakes: FakeProviders, tmp_path: Path, who: str
+) -> None:
+    """The helper's refusal is dropped, and with it that it was one."""
+    path = tmp_path / "server.yaml"
+    path.write_text("server: {routes: {pair: {primary: openai/small, secondary: openai/large, strategy: takeover}}}")
+    refusing, unsure = reply("No.", stop="refusal"), reply("I am not sure. I do not know.")
+    fakes.openai.always(lambda body: refusing if body["model"] == "large" or who == "both" else unsure)
+    asked: Any = {"role": "user", "content": "How tall is the tower?"}
+    async with (
+        serving(fakes, str(path)) as address,
+        openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="x") as client,
+    ):
+        async with client.chat.completions.stream(model="pair", messages=[asked]) as chat:
+            message = (await chat.get_final_completion()).choices[0].message
+        async with client.responses.stream(model="pair", input="How tall is the tower?") as responses:
+            item: Any = (await responses.get_final_response()).output[-1]
+
+    text, refused = (unsure.text, None) if who == "the helper" else (None, "No.")
+    assert (message.content or None, message.refusal) == (text, refused)
+    part = item.content[0]
+    assert (getattr(part, "text", None), getattr(part, "refusal", None)) == (text, refused)

@@ -169,8 +169,14 @@ class Case:
         return list(dict.fromkeys(chain.from_iterable(map(quantities, readings(without_times(self.question))))))
 
     @cached_property
-    def prompt_numbers(self) -> set[float]:
-        return rounded_values(chain.from_iterable(map(quantities, readings(self.prompt))))
+    def seen(self) -> str:
+        """What a call may have its values from: the messages before the answer, with the results."""
+        texts = (*(message.text for message in self.context.history), *(result.text for result in self.results))
+        return head_and_tail("\n".join((*texts, self.prompt)))
+
+    @cached_property
+    def seen_numbers(self) -> set[float]:
+        return rounded_values(chain.from_iterable(map(quantities, readings(self.seen))))
 
     @cached_property
     def reading(self) -> Reading:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.exchange import ToolSpec
 from ..core.messages import ToolCall, ToolResult, user
-from ..signals.invention import Evidence, names_something
+from ..signals.invention import Evidence, names_something, takes_anything
 from ..signals.languages import has_word_anywhere, name_stems, share, stems
 from ..signals.numbers import quantities, rounded_values, stands_among
 from ..signals.progress import NEWEST, kind_of_error, words
@@ -108,17 +108,18 @@ def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: CallFindings
     properties, required = _properties(tool), tool.schema.get("required") or ()
     tally.missing += sum(name not in call.arguments for name in required)
     tally.explained |= name_stems(" ".join((tool.name, tool.description, *property_texts(properties))))
-    _take_arguments(call, tool, case, tally)
+    tally.ungrounded += not takes_anything(tool) and _has_strange_value(call, properties, case)
+    _take_arguments(call, tool, tally)
     prompt_stems = name_stems(case.prompt)
     optional = (name for name in properties if name not in call.arguments and name not in required)
     tally.left_out += sum(not prompt_stems.isdisjoint(name_stems(name)) for name in optional)
 
 
-def _take_arguments(call: ToolCall, tool: ToolSpec, case: Case, tally: CallFindings) -> None:
+def _take_arguments(call: ToolCall, tool: ToolSpec, tally: CallFindings) -> None:
     properties = _properties(tool)
     for name, value in call.arguments.items():
         if name in properties:
-            _take_value(value, properties[name] if isinstance(properties[name], Mapping) else {}, case, tally)
+            _take_value(value, _schema(properties, name), tally)
         elif not tool.schema.get("additionalProperties"):
             tally.unknown += 1
 
@@ -127,14 +128,25 @@ def _properties(tool: ToolSpec) -> Mapping[str, Any]:
     return tool.schema.get("properties") or {}
 
 
-def _take_value(value: Any, schema: Mapping[str, Any], case: Case, tally: CallFindings) -> None:
+def _schema(properties: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    schema = properties.get(name)
+    return schema if isinstance(schema, Mapping) else {}
+
+
+def _has_strange_value(call: ToolCall, properties: Mapping[str, Any], case: Case) -> bool:
+    """Checks for a value of a known parameter that is none of listed choices and nothing supports."""
+    named = ((name, value) for name, value in call.arguments.items() if name in properties)
+    free = (value for name, value in named if not _schema(properties, name).get("enum"))
+    return any(not _is_grounded(leaf, case) for value in free for leaf in _leaves(value))
+
+
+def _take_value(value: Any, schema: Mapping[str, Any], tally: CallFindings) -> None:
     choices = schema.get("enum") or ()
     unlisted = bool(choices) and not isinstance(value, list | dict) and value not in choices
     tally.mistyped += unlisted or not _is_of_type(value, str(schema.get("type")))
     for leaf in _leaves(value):
         tally.explained |= name_stems(str(leaf))
         tally.numbers |= rounded_values(quantities(str(leaf)))
-        tally.ungrounded += not choices and not _is_grounded(leaf, case)
 
 
 def _is_of_type(value: Any, named: str) -> bool:
@@ -144,15 +156,19 @@ def _is_of_type(value: Any, named: str) -> bool:
 
 
 def _is_grounded(leaf: Any, case: Case) -> bool:
-    """Checks whether the prompt supports a value, by its number or half of its words."""
+    """Checks whether the messages support a value, by its number or half of its words."""
     if isinstance(leaf, bool) or leaf is None or leaf == "":
         return True
     if isinstance(leaf, int | float):
-        return stands_among(float(leaf), case.prompt_numbers)
+        return stands_among(float(leaf), case.seen_numbers)
     words = name_stems(str(leaf))
-    if str(leaf).casefold() in case.prompt.casefold() or share(words, name_stems(case.prompt)) >= 0.5:
+    if str(leaf).casefold() in case.seen.casefold() or share(words, case.once(_seen_stems)) >= 0.5:
         return True
     return _may_be_date(str(leaf)) and _names_day(case, str(leaf))
+
+
+def _seen_stems(case: Case) -> frozenset[str]:
+    return name_stems(case.seen)
 
 
 def _may_be_date(value: str) -> bool:
@@ -160,8 +176,8 @@ def _may_be_date(value: str) -> bool:
 
 
 def _names_day(case: Case, value: str) -> bool:
-    """Checks whether the prompt has a number of the date, or a word such as "tomorrow" from which it is worked out."""
-    if not case.prompt_numbers.isdisjoint(map(float, _DIGITS.findall(value))):
+    """Checks for a number of the date in the messages, or for a word in the prompt such as "tomorrow"."""
+    if not case.seen_numbers.isdisjoint(map(float, _DIGITS.findall(value))):
         return True
     return has_word_anywhere(case.prompt, "calendar") or has_word_anywhere(case.prompt, "now")
 

@@ -6,7 +6,7 @@ from ai_battle import ModelRequest, StuckDetector, ToolSpec
 from ai_battle.collaboration import takeover
 from ai_battle.core.events import EventLog
 from ai_battle.core.helping import StuckFound
-from ai_battle.core.messages import Message, ToolCall, ToolResult, assistant, user
+from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant, user
 from ai_battle.judging.assessment import Context
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.tools.builtin.calculator import CalculatorTool
@@ -66,6 +66,19 @@ def test_a_date_may_be_written_in_another_way_than_in_the_prompt(prompt: str, da
     found = StuckDetector().assess("", prompt, Context(tools=(tool,), steps=(Message("assistant", (call,)),)))
     assert ("value_from_nowhere" not in found.signals) is supported
     assert found.stuck is not supported
+
+
+def test_a_program_and_a_value_of_an_earlier_result_come_from_somewhere() -> None:
+    """Programs are written, not copied; an id that neither the messages nor a result has is invented."""
+    program = (Message("assistant", (ToolCall("code_execution", {"code": "import sympy; print(sympy.isprime(97))"}),)),)
+    assert not is_stuck("Is that number prime?", "", Context(tools=(CODE,), steps=program))
+
+    tools = tuple(ToolSpec(name, "", {"properties": {key: {}}}) for name, key in (("find", "email"), ("orders", "id")))
+    found = ToolCall("find", {"email": "lena@shop.org"}, "c1")
+    result = (Message("assistant", (found,)), Message("tool", (ToolResult(found, (Text("u_8812"),)),)))
+    asking = Message("assistant", (ToolCall("orders", {"id": "u_8812"}, "c2"),))
+    assert not is_stuck("What has lena@shop.org bought?", "", Context(tools=tools, steps=(*result, asking)))
+    assert is_stuck("What has lena@shop.org bought?", "", Context(tools=tools, steps=(asking,)))
 
 
 @pytest.mark.parametrize(("sums", "helped"), [(["2+2", "2+2"], True), (["2+2", "3+3"], False)])

@@ -148,9 +148,10 @@ class BlockWriter(ABC):
     def add_block(self, block: AnswerBlock, text: str = "") -> bytes:
         """Starts the block, or lets it wait for its name (if it is a call) or for the end of the open call."""
         self.blocks.append(block)
-        # Starting a block closes the open one for good, so an open call must have all its arguments by then.
-        may_close = self.interleaves or self._open is None or self._open.is_complete
-        if self._waiting or (block.kind == "call" and not block.name) or not may_close:
+        must_wait = bool(self._waiting) or (block.kind == "call" and not block.name)
+        # Starting a block closes the open one for good, so an open call must have all its arguments by then. They are
+        # read only for the first block that meets it: the others wait anyway.
+        if must_wait or not (self.interleaves or self._open is None or self._open.is_complete):
             self._waiting.append(block)
             return self.grow(block, text)
         return self._close() + self._start(block) + self.grow(block, text)

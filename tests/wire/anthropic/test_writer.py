@@ -10,6 +10,7 @@ from ai_battle.core.exchange import Stop, Usage
 from ai_battle.core.messages import Part, Text, Thinking, ToolCall
 from ai_battle.wire.anthropic import StreamReader, StreamWriter
 from ai_battle.wire.openai import StreamWriter as ChatWriter
+from tests.growing import IN_PROPORTION, growth
 from tests.server.protocol.speaking import blocks_of
 
 from ..telling import answer, answer_deltas, write_stream
@@ -167,12 +168,15 @@ def test_ids_are_unique_and_one_stream_has_one() -> None:
 
 def test_the_work_for_mixed_calls_is_linear() -> None:
     """A call that stays incomplete is looked at once, not with every fragment of the others."""
-    deltas: list[Event] = [ToolCallDelta(0, "a", "f", '{"x": "' + "y" * 100_000)]
-    deltas += [ToolCallDelta(1 + number, f"b{number}", "g", "{}") for number in range(20_000)]
-    deltas.append(ToolCallDelta(0, arguments='"}'))
-    said = stream(*(ToolCall("g", {}, f"b{number}") for number in range(20_000)), deltas=deltas)
 
-    assert len(said.blocks) == 20_001
+    def write(count: int) -> None:
+        deltas: list[Event] = [ToolCallDelta(0, "a", "f", '{"x": "' + "y" * 1_000 * count)]
+        deltas += [ToolCallDelta(1 + number, f"b{number}", "g", "{}") for number in range(count)]
+        deltas.append(ToolCallDelta(0, arguments='"}'))
+        said = stream(*(ToolCall("g", {}, f"b{number}") for number in range(count)), deltas=deltas)
+        assert len(said.blocks) == count + 1
+
+    assert growth(write, 125) < IN_PROPORTION
 
 
 def test_such_blocks_keep_their_place_between_what_is_streamed() -> None:

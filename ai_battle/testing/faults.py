@@ -302,7 +302,7 @@ _KNOWN = (
     Fault("empty_body", "Nothing comes, with status 200.", only(b"")),
     Fault("empty_answer", "A well-formed answer says nothing.", says(Reply())),
     Fault("empty_choices", "A well-formed body has no answer in it.", without_answer),
-    Fault("invalid_utf8", "A byte of the answer is no UTF-8.", invalid_utf8),
+    Fault("invalid_utf8", "A byte of the answer is not UTF-8.", invalid_utf8),
     Fault("html_200", "A web page comes with status 200.", page(200, b"Welcome")),
     Fault("html_502", "A gateway's web page comes with status 502.", page(502, b"502 Bad Gateway")),
     Fault("huge_answer", "The answer is 17 MiB long.", huge),

@@ -121,7 +121,8 @@ def test_a_module_by_its_dotted_name_is_asked_when_it_is_run() -> None:
 
 def test_a_plug_in_that_lacks_an_option_says_which() -> None:
     (line,) = wrong(talk("needy", "{}"))
-    assert "missing a required argument: 'colour'" in line
+    assert "missing a required" in line
+    assert "'colour'" in line
     assert line.startswith("talk.yaml:5:17 discussion.models.Ann.type: needy")
 
 

@@ -5,6 +5,7 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,7 @@ def test_the_model_is_told_what_it_may_reach() -> None:
     [
         ("CONNECT Example.org.:443 HTTP/1.1", "example.org:443"),
         ("CONNECT [::1]:443 HTTP/1.1", "[::1]:443"),
-        ("CONNECT [0:0:0:0:0:ffff:7f00:1]:443 HTTP/1.1", "[::ffff:7f00:1]:443"),
+        ("CONNECT [0:0:0:0:0:ffff:7f00:1]:443 HTTP/1.1", f"[{ip_address('::ffff:7f00:1')}]:443"),
         ("GET http://example.org HTTP/1.1", "example.org:80"),
         ("GET HTTP://example.org:8080/x?y#z HTTP/1.0", "example.org:8080"),
         ("GET http://example.org?x HTTP/1.1", "example.org:80"),

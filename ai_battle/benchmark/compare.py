@@ -1,6 +1,6 @@
 """Compares two benchmarks of the same tasks: what became worse, and what better."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -60,16 +60,20 @@ class BenchmarkComparison:
 def compare(before: Path, after: Path) -> BenchmarkComparison:
     """Compares two benchmarks. Raises `ConfigError` if they share nothing, `JournalError` for invalid results."""
     first, second = _read(before), _read(after)
-    common, only = [name for name in first if name in second], _only(first, second)
-    if not common:
-        raise ConfigError(f"{before} and {after} have no setting in common: {', '.join(name for _, name in only)}.")
-    shared = [name for name in common if first[name].values.keys() & second[name].values.keys()]
+    if first.keys().isdisjoint(second):
+        names = ", ".join(name for _, name in _only(first, second))
+        raise ConfigError(f"{before} and {after} have no setting in common: {names}.")
+    shared = [name for name in first if name in second and first[name].values.keys() & second[name].values.keys()]
     if not shared:
         raise ConfigError(f"{before} and {after} have no scored task in common.")
-    only = _only(*({name: found for name, found in each.items() if found.values} for each in (first, second)))
+    only = _only(_with_results(first), _with_results(second))
     pairs = compare_pairs([((BEFORE, AFTER), first[name].values, second[name].values) for name in shared])
     changes = [_change(first[name], second[name], pair) for name, pair in zip(shared, pairs, strict=True)]
     return BenchmarkComparison(tuple(sorted(changes, key=_urgency)), only)
+
+
+def _with_results(settings: Mapping[str, SettingResult]) -> Collection[str]:
+    return [name for name, found in settings.items() if found.values]
 
 
 def _urgency(change: Change) -> tuple[int, float]:

@@ -180,14 +180,11 @@ async def discuss(discussion: LoadedDiscussion, emit: Emit) -> str:
 
     Raises `EmptyAnswer` if it failed only because its models said nothing, which is their fault and nobody else's.
     """
-    concluded: list[str] = []
-    failures: list[TurnFailed] = []
+    noted: list[Event] = []
 
     async def forward(event: Event) -> None:
-        if isinstance(event, Concluded):
-            concluded.append(event.text)
-        if isinstance(event, TurnFailed):
-            failures.append(event)
+        if isinstance(event, Concluded | TurnFailed):
+            noted.append(event)
         if isinstance(event, ModelReplied):
             await emit(event)
 
@@ -196,9 +193,9 @@ async def discuss(discussion: LoadedDiscussion, emit: Emit) -> str:
         result = await manager.run_discussion(forward, WHOLE_ANSWER)
         last = next((message.text for message in reversed(result.messages)), "")
     if result.status == "failed":
-        are_silent = failures and all(failure.silent for failure in failures)
-        raise (EmptyAnswer if are_silent else AIBattleError)(result.stop_reason)
-    return concluded[-1] if concluded else last
+        silent = {event.silent for event in noted if isinstance(event, TurnFailed)}
+        raise (EmptyAnswer if silent == {True} else AIBattleError)(result.stop_reason)
+    return next((event.text for event in reversed(noted) if isinstance(event, Concluded)), last)
 
 
 def _without_shadows(loaded: LoadedDiscussion) -> LoadedDiscussion:

@@ -1,5 +1,6 @@
 """Decides when a discussion ends before its turns do: limits that are near, and conditions on content and usage."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +20,8 @@ RESERVED_TURNS = 3
 
 They are as dear as the dearest so far, and as slow as most: one slow turn may have loaded a model.
 """
+RECENT_TURNS = 31
+"""How many of the last turns tell how slow most are, so that a long run does not keep them all."""
 
 
 @dataclass(slots=True)
@@ -28,7 +31,7 @@ class RunUse:
     ledger: Ledger = field(default_factory=Ledger)
     dearest_usd: float = 0.0
     longest_tokens: int = 0
-    turn_seconds: list[float] = field(default_factory=list)
+    turn_seconds: deque[float] = field(default_factory=lambda: deque(maxlen=RECENT_TURNS))
 
     def note_turn(self, usage: Usage, seconds: float) -> None:
         self.dearest_usd = max(self.dearest_usd, usage.cost_usd or 0.0)

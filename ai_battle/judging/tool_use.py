@@ -110,8 +110,7 @@ def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: CallFindings
     tally.explained |= name_stems(" ".join((tool.name, tool.description, *property_texts(properties))))
     tally.ungrounded += not takes_anything(tool) and _has_strange_value(call, properties, case)
     _take_arguments(call, tool, tally)
-    prompt_stems = name_stems(case.prompt)
-    optional = (name for name in properties if name not in call.arguments and name not in required)
+    prompt_stems, optional = name_stems(case.prompt), properties.keys() - call.arguments.keys() - {*required}
     tally.left_out += sum(not prompt_stems.isdisjoint(name_stems(name)) for name in optional)
 
 

@@ -159,11 +159,15 @@ def number_misread(case: Case) -> float | None:
     given, used = rounded_values(case.facts), rounded_values(case.numbers)
     if all(number <= FEW or stands_among(number, used) for number in given):
         return 0.0
-    known = given | {0.0, 1.0, 2.0, 100.0} | rounded_values(float(each.value) for each in amounts(case.question))
-    known |= _numbers_outside_sums(case) | (CONSTANTS if len(given) > FEW else set())
-    if question_percent(case):
-        known.add(10.0)  # people often compute a tenth first
-    return float(any(_strange(case, known, sorted(given)[-MOST:])))
+    return float(any(_strange(case, _known_numbers(case, given), sorted(given)[-MOST:])))
+
+
+def _known_numbers(case: Case, given: set[float]) -> set[float]:
+    """Returns the numbers that need no explanation: of the question, of everyday life, or worked out in words."""
+    asked = rounded_values(float(each.value) for each in amounts(case.question))
+    tenth = {10.0} if question_percent(case) else set[float]()  # people often compute a tenth first
+    constants = CONSTANTS if len(given) > FEW else frozenset[float]()
+    return given | {0.0, 1.0, 2.0, 100.0} | asked | tenth | constants | _numbers_outside_sums(case)
 
 
 def _numbers_outside_sums(case: Case) -> set[float]:

@@ -49,18 +49,27 @@ def units(text: str) -> list[tuple[str, str]]:
 
 def conversions(left: str, right: str) -> set[float]:
     """Returns what the value of `left` may be multiplied by to be in the unit of `right`, or nothing if unclear."""
-    sides = [[name.rstrip(_POWERS) for _, name in units(side)] for side in (left, right)]
-    scales = [[name for name in side if _DIMENSION_OF[name] == "scale"] for side in sides]
-    before, behind = ([name for name in side if _DIMENSION_OF[name] != "scale"] for side in sides)
+    before, scales = _names_and_scales(left)
+    behind, scales_behind = _names_and_scales(right)
     terms = len(_ADDED.findall(left)) + 1
-    is_mixed = len(scales[0]) not in (0, terms) or len({*scales[0]}) > 1
-    if terms > 1 and (is_mixed or not _share_unit(terms, before, behind)):
+    if terms > 1 and not (_share_scale(terms, scales) and _share_unit(terms, before, behind)):
         return set()
     named: dict[str, set[str]] = {}
     for name in (*before, *behind):
         named.setdefault(_DIMENSION_OF[name].replace("volume", "length"), set()).add(name)
-    factors = [*map(_factors, named.values()), *([_POWERS_OF_TEN] if any(scales) else [])]
+    factors = [*map(_factors, named.values()), *([_POWERS_OF_TEN] if scales or scales_behind else [])]
     return set(map(prod, product(*factors)))
+
+
+def _names_and_scales(side: str) -> tuple[list[str], list[str]]:
+    """Returns the names of units, and of scales such as million."""
+    names = [name.rstrip(_POWERS) for _, name in units(side)]
+    scales = [name for name in names if _DIMENSION_OF[name] == "scale"]
+    return [name for name in names if name not in scales], scales
+
+
+def _share_scale(terms: int, scales: list[str]) -> bool:
+    return len(scales) in (0, terms) and len({*scales}) <= 1
 
 
 def _share_unit(terms: int, before: list[str], behind: list[str]) -> bool:

@@ -85,12 +85,10 @@ class OfferedTools:
             return None if self.open else name
         plain = _without_suffix(name)
         shorter = _PREFIX.sub("", plain, count=1)
-        for exact in (plain, shorter):
-            if exact in self._schemas:
-                return exact
+        exact = next((each for each in (plain, shorter) if each in self._schemas), None)
         if self._folded is None:
             self._folded = _unambiguous((name, name) for name in self._schemas)
-        return self._folded.get(_fold(shorter)) or self._folded.get(_fold(plain)) or None
+        return exact or self._folded.get(_fold(shorter)) or self._folded.get(_fold(plain)) or None
 
     def as_offered(self, call: ToolCall) -> ToolCall:
         """Returns a native call under the tool's own name and with repaired arguments, as far as that is possible."""
@@ -243,17 +241,19 @@ def arguments_in(written: Any) -> dict[str, Any]:
     """Returns arguments as an object, also from JSON text (even encoded twice) or null. Raises `NotArguments`."""
     for _ in range(2):
         if isinstance(written, str):
-            try:
-                written = parse_object(written) if written.strip() else {}
-            except Unreadable as error:
-                raise (NotArguments("they are cut off") if error.cut else NotArguments()) from None
+            written = _read(written)
     if isinstance(written, list):
         written = _unpack(written)
-    if written is None:
-        return {}
-    if not isinstance(written, dict):
+    if not isinstance(written, dict | None):
         raise NotArguments
-    return written
+    return written or {}
+
+
+def _read(text: str) -> Any:
+    try:
+        return parse_object(text) if text.strip() else {}
+    except Unreadable as error:
+        raise (NotArguments("they are cut off") if error.cut else NotArguments()) from None
 
 
 def _unpack(items: list[Any]) -> Any:

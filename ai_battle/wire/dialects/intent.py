@@ -108,12 +108,15 @@ def _common_kind(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool,
     """Returns the kind for all calls together: they are within a sentence, before a question, or alternatives."""
     if any(_MAY_ASK.search(gap) and _QUESTION.search(gap) for gap in gaps[1:]):
         return "question"
-    between = map(str.lower, map(_words_of, gaps[1:-1]))
-    if any(map(_words("alternative").fullmatch, between)) and (goes_on or _words_of(gaps[0][-_WINDOW:])):
-        return "offer"
-    if _are_choices(pieces, gaps, goes_on=goes_on, writes=writes):
+    if _are_alternatives(gaps, goes_on=goes_on) or _are_choices(pieces, gaps, goes_on=goes_on, writes=writes):
         return "offer"
     return "unsure" if _goes_on_below(gaps[0], gaps[-1]) else None
+
+
+def _are_alternatives(gaps: Sequence[str], *, goes_on: bool) -> bool:
+    """Returns whether a word such as "or" alone is between two calls, in a text that has more words."""
+    between = map(str.lower, map(_words_of, gaps[1:-1]))
+    return any(map(_words("alternative").fullmatch, between)) and (goes_on or bool(_words_of(gaps[0][-_WINDOW:])))
 
 
 def _are_choices(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> bool:

@@ -111,7 +111,7 @@ async def test_an_advisor_named_in_the_settings(session: Session) -> None:
 
 
 async def test_a_cloud_worker_with_a_local_advisor(session: Session) -> None:
-    variables, (_, *options) = typed_command("The same the other way round")
+    variables, (_, *options) = typed_command("Claude Code with a cloud worker")
     script(session, session.cloud, session.local)
     blocks = await session.say("Find the fault in a.py.", variables, *options)
 
@@ -133,7 +133,7 @@ async def test_a_second_session_goes_on_with_the_advice_of_the_first(session: Se
 async def test_another_model_behind_the_advisor_that_it_names(
     program: Path, fakes: FakeProviders, write: Write, tmp_path: Path
 ) -> None:
-    variables, (_, *options) = typed_command("Another model behind the advisor")
+    variables, (_, *options) = typed_command("Replace the advisor that a client names")
     (tmp_path / "a.py").write_text("while True: pass\n")
     async with serving(fakes, write(SERVERS[1])) as address:
         session = Session(program, tmp_path, address, fakes.ollama, fakes.ollama)

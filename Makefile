@@ -21,20 +21,20 @@ demo: $(VENV)/.demo
 	@$(BIN)/ai-battle run configs/quickstart.yaml
 	@echo "Next: $(BIN)/ai-battle doctor shows what this machine can reach, $(BIN)/ai-battle init writes a discussion for it."
 
-# Whatever fails, the rest is checked too, and what each part says stands together.
-at_once = $(MAKE) --no-print-directory --jobs=$(WORKERS) --keep-going $(addprefix --,$(filter output-sync,$(.FEATURES)))
+# Whatever fails, the rest is checked too. What each part says stands together, and the last line names those that failed.
+FAILED := $(VENV)/.parts_that_failed
+at_once = rm -f $(FAILED); $(MAKE) --no-print-directory --jobs=$(WORKERS) --keep-going $(addprefix --,$(filter output-sync,$(.FEATURES))) \
+  $(1) || { echo "Failed, as told above: $$(sort $(FAILED) | tr '\n' ' ')"; exit 1; }
 
 test: $(VENV)/.dev
 	@echo "ruff, mypy and the tests, in $(words lint $(UNITS)) parts, $(WORKERS) at once: each is shown when it has ended."
-	@$(at_once) lint $(UNITS)
+	@$(call at_once,lint $(UNITS))
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy || { echo $@ >> $(FAILED); exit 1; }
 
 unit: $(VENV)/.dev
-	@$(at_once) $(UNITS)
+	@$(call at_once,$(UNITS))
 
 # Each process collects only the tests that it runs, and those of most work begin first.
 ROOMS := server tools cli collaboration scenarios providers wire conversation
@@ -43,7 +43,7 @@ UNITS := unit/others $(ROOMS:%=unit/%)
 $(UNITS): TESTS = $(@:unit/%=tests/%)
 unit/others: TESTS = tests $(ROOMS:%=--ignore=tests/%)
 $(UNITS): $(VENV)/.dev
-	$(BIN)/pytest -q -m "not slow" $(TESTS)
+	$(BIN)/pytest -q -m "not slow" $(TESTS) || { echo $@ >> $(FAILED); exit 1; }
 
 # The outer ring: what people at the command line and clients of the server meet. Under a minute, for the time between two thoughts.
 quick: $(VENV)/.dev

@@ -28,7 +28,7 @@ at_once = rm -f $(FAILED); $(MAKE) --no-print-directory --jobs=$(WORKERS) --keep
 
 test: $(VENV)/.dev
 	@echo "ruff, mypy and the tests, in $(words lint $(UNITS)) parts, $(WORKERS) at once: each is shown when it has ended."
-	@$(call at_once,lint $(UNITS))
+	@$(call at_once,$(UNITS) lint)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy || { echo $@ >> $(FAILED); exit 1; }
@@ -37,11 +37,11 @@ unit: $(VENV)/.dev
 	@$(call at_once,$(UNITS))
 
 # Each process collects only the tests that it runs, and those of most work begin first.
-ROOMS := server tools cli collaboration scenarios providers wire conversation
-UNITS := unit/others $(ROOMS:%=unit/%)
+ROOMS := collaboration scenarios tools cli providers wire conversation
+UNITS := unit/server unit/others $(ROOMS:%=unit/%)
 
 $(UNITS): TESTS = $(@:unit/%=tests/%)
-unit/others: TESTS = tests $(ROOMS:%=--ignore=tests/%)
+unit/others: TESTS = tests $(patsubst unit/%,--ignore=tests/%,$(filter-out unit/others,$(UNITS)))
 $(UNITS): $(VENV)/.dev
 	$(BIN)/pytest -q -m "not slow" $(TESTS) || { echo $@ >> $(FAILED); exit 1; }
 

@@ -15,6 +15,8 @@ install = $(if $(UV),$(UV) pip install --python $(BIN)/python --editable '$(WHAT
   { $(BIN)/python -m pip install --progress-bar off --disable-pip-version-check --editable '$(WHAT)' || touch $(VENV)/.failed; } \
   | $(COUNTED); ! rm $(VENV)/.failed 2> /dev/null)
 
+part = echo "== $@"; { $(1); } || { echo $@ >> $(FAILED); exit 1; }
+
 .PHONY: demo test quick lint unit slow bench docs pictures clean
 
 demo: $(VENV)/.demo
@@ -31,7 +33,7 @@ test: $(VENV)/.dev
 	@$(call at_once,$(UNITS) lint)
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy || { echo $@ >> $(FAILED); exit 1; }
+	@$(call part,$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy)
 
 unit: $(VENV)/.dev
 	@$(call at_once,$(UNITS))
@@ -43,7 +45,7 @@ UNITS := unit/server unit/others $(ROOMS:%=unit/%)
 $(UNITS): TESTS = $(@:unit/%=tests/%)
 unit/others: TESTS = tests $(patsubst unit/%,--ignore=tests/%,$(filter-out unit/others,$(UNITS)))
 $(UNITS): $(VENV)/.dev
-	$(BIN)/pytest -q -m "not slow" $(TESTS) || { echo $@ >> $(FAILED); exit 1; }
+	@$(call part,$(BIN)/pytest -q -m "not slow" $(TESTS))
 
 # The outer ring: what people at the command line and clients of the server meet. Under a minute, for the time between two thoughts.
 quick: $(VENV)/.dev

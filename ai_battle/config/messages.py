@@ -69,9 +69,8 @@ def _each_problem(error: ValidationError, schema: type[Section], written: Node) 
             yield Problem(path[:-1], f"the key {_message(kind, path, context, '', fault['msg'])}", key=True)
         else:
             value = short_value(written, path)
-            if kind.startswith("model_"):
-                context |= {"keys": _keys_of(section_at(schema, path), value)}
-            yield Problem(path, _message(kind, path, context, value, fault["msg"]))
+            keys = _keys_of(section_at(schema, path), value) if kind.startswith("model_") else ""
+            yield Problem(path, _message(kind, path, {**context, "keys": keys}, value, fault["msg"]))
 
 
 def _message(kind: str, path: KeyPath, context: Mapping[str, Any], value: str, otherwise: str) -> str:
@@ -162,12 +161,11 @@ def _every_section(schema: type[Section]) -> dict[str, type[Section]]:
 def _below(section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
     """Yields the sections in a section's keys; NAME stands for a name that the file chooses."""
     for name, expected in get_type_hints(section, include_extras=True).items():
-        if name in section.model_fields:
-            if inner := _section_in(expected):
-                yield f"{name}:", inner
-            elif inner := _section_in(_inside(expected, "")):
-                named = any(get_origin(kind) is dict for kind in _kinds(expected))
-                yield f"{name}: NAME:" if named else f"{name}:", inner
+        own, listed = _section_in(expected), _section_in(_inside(expected, ""))
+        inner = own or listed
+        if name in section.model_fields and inner:
+            is_named = not own and any(get_origin(kind) is dict for kind in _kinds(expected))
+            yield f"{name}: NAME:" if is_named else f"{name}:", inner
 
 
 def section_at(schema: type[Section], path: KeyPath) -> type[Section] | None:

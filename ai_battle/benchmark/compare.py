@@ -1,6 +1,7 @@
 """Compares two benchmarks of the same tasks: what became worse, and what better."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -11,7 +12,7 @@ from ..core.plugins import near
 from .intervals import Interval, known_mean, mean_interval
 from .paired import ComparedPair, Verdict, compare_pairs
 from .setting_results import SettingResult, setting_results
-from .store import Store
+from .store import Store, task_text
 
 BEFORE, AFTER = "before", "after"
 FIRST: Sequence[Verdict] = ("worse", "better", "not enough data", "no difference shown")
@@ -40,10 +41,14 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkComparison:
-    """`changes` has the regressions first. `only` has the settings in one benchmark alone, with that benchmark."""
+    """`changes` has the regressions first. `only` has the settings in one benchmark alone, with that benchmark.
+
+    `changed_tasks` have the same id in both benchmarks but ask something else, so they are not compared.
+    """
 
     changes: tuple[Change, ...]
     only: tuple[tuple[str, str], ...] = ()
+    changed_tasks: tuple[str, ...] = ()
 
     @property
     def regressions(self) -> tuple[Change, ...]:
@@ -54,22 +59,28 @@ class BenchmarkComparison:
             "changes": [change.as_json() for change in self.changes],
             "only": [{"in": where, "setting": name} for where, name in self.only],
             "regressions": [change.setting for change in self.regressions],
+            "changed_tasks": [*self.changed_tasks],
         }
 
 
 def compare(before: Path, after: Path) -> BenchmarkComparison:
     """Compares two benchmarks. Raises `ConfigError` if they share nothing, `JournalError` for invalid results."""
-    first, second = _read(before), _read(after)
+    (first, tasks), (second, tasks_after) = _read(before), _read(after)
     if first.keys().isdisjoint(second):
         names = ", ".join(name for _, name in _only(first, second))
         raise ConfigError(f"{before} and {after} have no setting in common: {names}.")
+    partners = _partners(tasks, tasks_after)
+    changed = [name for name in tasks_after if name in tasks and name not in partners]
+    first = {name: each.on_tasks({*partners.values()}) for name, each in first.items()}
+    second = {name: each.on_tasks(partners).with_task_names(partners) for name, each in second.items()}
     shared = [name for name in first if name in second and first[name].values.keys() & second[name].values.keys()]
     if not shared:
-        raise ConfigError(f"{before} and {after} have no scored task in common.")
+        other = f" {len(changed):,} have the same id but ask something else." if changed else ""
+        raise ConfigError(f"{before} and {after} have no scored task in common.{other}")
     only = _only(_with_results(first), _with_results(second))
     pairs = compare_pairs([((BEFORE, AFTER), first[name].values, second[name].values) for name in shared])
     changes = [_change(first[name], second[name], pair) for name, pair in zip(shared, pairs, strict=True)]
-    return BenchmarkComparison(tuple(sorted(changes, key=_urgency)), only)
+    return BenchmarkComparison(tuple(sorted(changes, key=_urgency)), only, tuple(changed))
 
 
 def _with_results(settings: Mapping[str, SettingResult]) -> Collection[str]:
@@ -87,7 +98,7 @@ def _only(first: Collection[str], second: Collection[str]) -> tuple[tuple[str, s
 
 def compare_settings(folder: Path, before: str, after: str) -> BenchmarkComparison:
     """Compares two settings of one benchmark. Raises `ConfigError` for an unknown one."""
-    found = _read(folder)
+    found, _ = _read(folder)
     for name in (before, after):
         if name not in found:
             raise ConfigError(f"{folder} has no setting {name!r}{near(name, list(found))}")
@@ -97,12 +108,22 @@ def compare_settings(folder: Path, before: str, after: str) -> BenchmarkComparis
     return BenchmarkComparison((replace(_change(found[before], found[after], pair), setting=after),))
 
 
-def _read(folder: Path) -> dict[str, SettingResult]:
-    store = Store.open(folder)
-    try:
-        return {each.name: each for each in setting_results(store)}
-    finally:
-        store.close()
+def _read(folder: Path) -> tuple[dict[str, SettingResult], dict[str, str]]:
+    """Returns the settings by name, and what each task asks, as text."""
+    with closing(Store.open(folder)) as store:
+        tasks = {task.id: task_text(replace(task, id="", recorded={}, extra={})) for task in store.tasks()}
+        return {each.name: each for each in setting_results(store)}, tasks
+
+
+def _partners(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """Returns for each later task the earlier one that asks the same, if possible of the same id.
+
+    Ids alone are not enough: if they are line numbers, a new row gives all tasks below it those of others.
+    """
+    kept = {name: name for name, text in after.items() if before.get(name) == text}
+    others = {text: name for name, text in before.items() if name not in kept}
+    moved = {text: name for name, text in after.items() if name not in kept and text in others}
+    return kept | {name: others[text] for text, name in moved.items()}
 
 
 def _change(before: SettingResult, after: SettingResult, found: ComparedPair) -> Change:

@@ -36,6 +36,10 @@ class SettingResult:
         """Returns the result restricted to some tasks."""
         return replace(self, samples=tuple(sample for sample in self.samples if sample.task in tasks))
 
+    def with_task_names(self, names: Mapping[str, str]) -> Self:
+        """Returns the result with its tasks renamed."""
+        return replace(self, samples=tuple(replace(sample, task=names[sample.task]) for sample in self.samples))
+
     @cached_property
     def values(self) -> dict[str, float]:
         """The mean score by task."""

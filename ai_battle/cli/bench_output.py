@@ -17,7 +17,7 @@ from ai_battle.core.object_store import shown_path
 from ai_battle.core.texts import about, printable
 from ai_battle.reporting.benchmark_report import REPORT, write_benchmark_reports
 from ai_battle.reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks
-from ai_battle.reporting.figures import NONE, PER, clock, dollars, percent, seconds
+from ai_battle.reporting.figures import NONE, PER, clock, count_of, dollars, percent, seconds
 
 from .output import print_json
 from .tables import show_columns
@@ -110,7 +110,7 @@ def forecast_line(expected: Forecast) -> str:
     low, high = dollars(expected.low), dollars(expected.high)
     cost = low if expected.low == expected.high else f"{low} to {high}"
     unknown = f"; not known beforehand is what these cost: {', '.join(expected.unknown)}" if expected.unknown else ""
-    return f"{expected.samples} samples, about {cost}{unknown}"
+    return f"{count_of(expected.samples, 'sample')}, about {cost}{unknown}"
 
 
 MOST_SAID = 5
@@ -140,6 +140,9 @@ def show_comparison(found: BenchmarkComparison, *, as_json: bool) -> None:
     _show_changes(found.changes)
     for where, name in found.only:
         click.echo(f"only {where}: {name}")
+    if changed := found.changed_tasks:
+        what = f"{count_of(len(changed), 'task')} with other questions than before under the same id"
+        click.echo(f"not compared: {what}: {', '.join(changed[:MOST_SAID])}")
     for change in found.changes:
         if change.verdict in COLOURS:
             which = "" if change.setting == change.found.b else f"{change.setting}: "

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from ai_battle.benchmark.compare import compare, compare_settings
+from ai_battle.benchmark.sample import AnswerScore, Sample
+from ai_battle.benchmark.tasks import Task
 from ai_battle.cli import main
 from ai_battle.core.errors import ConfigError, JournalError
 
@@ -81,6 +83,40 @@ def test_a_machine_reads_the_same(before: Path, after: Path, capsys: pytest.Capt
     assert said["regressions"] == ["small"]
     assert [each["verdict"] for each in said["changes"]] == ["worse", "better", "no difference shown"]
     assert said["changes"][0]["difference"] == pytest.approx(-0.3)
+
+
+@pytest.mark.parametrize(
+    ("later", "is_equal", "shown"),
+    [
+        (
+            {"1": "new?", "2": "a?", "3": "b?"},
+            True,
+            "not compared: 1 task with other questions than before under the same id: 1",
+        ),
+        ({"one/1": "a?", "one/2": "b?"}, True, ""),
+        ({"1": "a?", "2": "B, please?"}, True, "under the same id: 2"),
+        (
+            {"1": "new?", "2": "other?"},
+            False,
+            "have no scored task in common. 2 have the same id but ask something else",
+        ),
+    ],
+    ids=["a row above", "another dataset", "another wording", "other tasks"],
+)
+def test_only_tasks_that_ask_the_same_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], later: dict[str, str], is_equal: bool, shown: str
+) -> None:
+    """Without ids, tasks are named by their lines, so the same id may be another task a day later."""
+    right = {"a?": 1.0, "b?": 0.0}
+    for day, tasks in (("monday", {"1": "a?", "2": "b?"}), ("tuesday", later)):
+        samples = [Sample("small", name, score=AnswerScore(right.get(asks, 1.0))) for name, asks in tasks.items()]
+        results(tmp_path / day, {"small": SMALL}, samples, [Task(*task) for task in tasks.items()]).close()
+
+    assert run("bench", "compare", tmp_path / "monday", tmp_path / "tuesday") == (0 if is_equal else 2)
+
+    out, err = capsys.readouterr()
+    assert shown in out + err
+    assert ("+0.0" in out) is is_equal
 
 
 def test_two_settings_of_one_benchmark_are_compared_in_the_same_way(before: Path) -> None:

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from ..core.client import ModelClient
 from ..core.errors import ProviderError
-from ..core.events import AttemptFailed, Emit, Event, ModelReplied
+from ..core.events import AttemptFailed, Emit, Event, ModelReplied, ThinkingDelta
 from ..core.exchange import ModelResponse
 from ..core.tooling import ToolCalled, ToolReturned
 from ..wire.blocks import BlockWriter, Failure
@@ -136,6 +136,8 @@ class ClientStream:
     async def __call__(self, event: Event) -> None:
         if data := self._writer.feed(event):
             self._say(data)
+            # Thinking is no part of an answer yet: what a strategy does next may follow it.
+            self._is_amid_reply = self._is_amid_reply or not isinstance(event, ThinkingDelta)
             if self.buffer.is_full:
                 await self.buffer.wait_for_room()
             return
@@ -148,7 +150,6 @@ class ClientStream:
 
     def _say(self, data: bytes) -> None:
         self._call.stats.mark_first_token()
-        self._is_amid_reply = True
         self._send(data)
 
     def _send(self, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -71,6 +72,24 @@ async def test_a_planner_that_fails_before_it_has_said_anything_is_stepped_over(
 
     assert b"noon" in said
     assert b"message_stop" in said
+
+
+@pytest.mark.parametrize("path", ENDS)
+async def test_a_model_that_thinks_and_says_nothing_is_helped_though_its_thinking_was_read(
+    fakes: FakeProviders, path: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text("server: {routes: {opus: {model: ollama/phi4, secondary: openai/gpt-4o}}}")
+    fakes.ollama.says(reply("", thinking="It is late."), "It is noon.")
+    fakes.openai.says("Look at the clock.")
+    async with serving(fakes, str(file)) as address:
+        _, said = await stream(address, path)
+
+    error, good_end = ENDS[path]
+    assert b"late" in said
+    assert b"noon" in said
+    assert good_end in said
+    assert error not in said
 
 
 async def test_a_failure_in_mid_stream_is_a_failure_in_the_log(fakes: FakeProviders) -> None:

@@ -39,6 +39,17 @@ discussion:
     Bob: {type: scripted/b, script: [Fine.]}
   tools: {registry: [calculator], approval: {default: ask}}
 """
+LIST = "- a line\n" * 60
+WRITE = {"tool": "file_manipulation", "parameters": {"action": "write", "path": "list.md", "content": LIST}}
+WITH_LONG_TEXTS = f"""
+discussion:
+  turns: 1
+  goal: Write the list.
+  models:
+    Ann: {{type: scripted/a, pace: 0.01, script: {json.dumps([{"call": WRITE}, LIST])}}}
+    Bob: {{type: scripted/b, pace: 0.2, script: [The last words.]}}
+  tools: {{registry: [file_manipulation]}}
+"""
 
 
 def talk(turns: int = 1, pace: float = 0) -> str:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,11 +13,20 @@ from ..reporting.hostile import events, texts
 from ..reporting.runs import EVENTS, write_run
 from ..reporting.test_browser import Bait
 from .browser import CHROMIUM, Tab, axe, browser_of, tab_of
-from .client import WITH_ME, WITH_TOOLS, PageClient, talk
+from .client import WITH_LONG_TEXTS, WITH_ME, WITH_TOOLS, PageClient, talk
 from .test_runs import PAIR, STRATEGY, is_over
+
+if TYPE_CHECKING:
+    from playwright.async_api import Locator
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no browser: apt-get install chromium")
 RUN = Path("runs") / "2026-01-01-recorded"
+TELEPHONE = {"width": 390, "height": 700}
+
+
+async def is_in_window(element: "Locator") -> bool:
+    box = await element.bounding_box()
+    return box is not None and 0 <= box["y"] <= TELEPHONE["height"] - box["height"]
 
 
 async def test_a_file_is_mended_saved_started_stopped_and_resumed(page: PageClient, here: Path) -> None:
@@ -78,14 +88,30 @@ async def test_two_tabs_agree_and_the_first_answer_counts(page: PageClient) -> N
 @pytest.mark.slow
 async def test_on_a_telephone_all_that_a_person_may_press_is_in_the_window(page: PageClient) -> None:
     run = await page.start(WITH_ME)
-    async with tab_of(page, viewport={"width": 390, "height": 700}) as tab:
+    async with tab_of(page, viewport=TELEPHONE) as tab:
         await tab.open(page, f"/watch?run={run}")
         await tab.see("Your turn, Me")
         await tab.see("1 waits for you")
         for name in ("Stop", "Send", "End the discussion"):
-            box = await tab.page.get_by_role("button", name=name).bounding_box()
-            assert box, name
-            assert 0 <= box["y"] <= 700 - box["height"], name
+            assert await is_in_window(tab.page.get_by_role("button", name=name)), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("window", [TELEPHONE, {"width": 1280, "height": 700}], ids=["telephone", "desktop"])
+async def test_a_long_call_is_decided_and_the_last_words_are_seen_without_scrolling(
+    page: PageClient, window: dict[str, int]
+) -> None:
+    run = await page.start(WITH_LONG_TEXTS)
+    async with tab_of(page, viewport=window) as tab:
+        await tab.open(page, f"/watch?run={run}")
+        await tab.see("Ann wants to use")
+        for name in ("Allow", "Deny"):
+            assert await is_in_window(tab.page.get_by_role("button", name=name, exact=True)), name
+        await tab.press("Allow")
+        await tab.page.locator(".pane .status.done").wait_for()
+        await tab.see("The last words.")
+        await tab.page.wait_for_timeout(200)
+        assert await is_in_window(tab.page.get_by_text("The last words."))
 
 
 @pytest.mark.slow

@@ -20,13 +20,20 @@ class Pane {
     this.name = name;
     this.colours = new Map();
     this.isHere = false;
+    this.followsEnd = false;
     this.title = h("h1", {}, name);
     this.facts = h("p", { class: "facts" });
     this.legend = h("ul", { class: "legend", "aria-label": "Participants" });
     this.status = h("span", { class: "status" }, "…");
     this.reason = h("span", { class: "reason" });
     this.tools = h("div", { class: "buttons" });
-    this.log = h("div", { class: "log", tabindex: "0", role: "region", "aria-label": `What is said in ${name}` }, h("p", { class: "empty" }, "Reading the run …"));
+    this.said = h("div", {}, h("p", { class: "empty" }, "Reading the run …"));
+    this.log = h("div", { class: "log", tabindex: "0", role: "region", "aria-label": `What is said in ${name}` }, this.said);
+    this.log.addEventListener("scroll", () => { this.followsEnd = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 80; });
+    // Turns get their height when they are first shown, and questions take room from the log.
+    const sizes = new ResizeObserver(() => this.follow());
+    sizes.observe(this.log);
+    sizes.observe(this.said);
     this.draft = h("article", { class: "turn draft", hidden: true });
     this.verdicts = h("div", {});
     this.seat = h("div", { class: "seat" });
@@ -38,7 +45,6 @@ class Pane {
   }
 
   hear(news) {
-    const isAtEnd = this.isHere && this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 80;
     if (news.facts) this.showFacts(news.facts);
     if (news.items?.length) this.add(news.items);
     if ("draft" in news) this.showDraft(news.draft);
@@ -46,16 +52,19 @@ class Pane {
     if (news.verdicts) this.showVerdicts(news.verdicts);
     if ("status" in news || "ours" in news || "error" in news || (isElsewhere && "answering" in news)) this.showStatus(news);
     if (news.questions) this.showQuestions(news.questions);
-    if (isAtEnd) this.log.scrollTop = this.log.scrollHeight;
+    this.follow();
     if ("status" in news) this.arrive();
   }
 
   // All that was there is here; what comes now is new, and is told to who can't see it.
   arrive() {
-    if (!this.isHere && this.current.status === "running") this.log.scrollTop = this.log.scrollHeight;
     this.isHere = true;
-    this.log.querySelector(".empty")?.remove();
-    if (!this.log.childElementCount) this.log.append(h("p", { class: "empty" }, this.current.status === "gone" ? "There is no such run here." : "Nothing was said yet."));
+    this.said.querySelector(".empty")?.remove();
+    if (!this.said.childElementCount) this.said.append(h("p", { class: "empty" }, this.current.status === "gone" ? "There is no such run here." : "Nothing was said yet."));
+  }
+
+  follow() {
+    if (this.followsEnd) this.log.scrollTop = this.log.scrollHeight;
   }
 
   showFacts(facts) {
@@ -68,8 +77,8 @@ class Pane {
   }
 
   add(items) {
-    this.log.querySelector(".empty")?.remove();
-    this.log.append(...items.map((item) => this.item(item)), this.draft, this.verdicts);
+    this.said.querySelector(".empty")?.remove();
+    this.said.append(...items.map((item) => this.item(item)), this.draft, this.verdicts);
     if (!this.isHere) return;
     const said = items.filter((item) => item.kind === "turn").map((item) => `${item.speaker} has answered.`);
     if (said.length) announce(said.join(" "));
@@ -109,7 +118,7 @@ class Pane {
     }
     this.notes.replaceChildren(...draft.notes.map((note) => h("li", {}, note)));
     this.text.append(draft.text);
-    if (!this.draft.isConnected) this.log.append(this.draft);
+    if (!this.draft.isConnected) this.said.append(this.draft);
   }
 
   showStatus(news) {
@@ -118,6 +127,7 @@ class Pane {
     const before = this.status.textContent;
     this.status.className = `status ${status}`;
     this.status.textContent = status;
+    if (status === "running" && before !== status) this.followsEnd = true;
     if (this.isHere && before !== status) announce(`The run is ${status}.`);
     const isOver = !["running", "judging", "gone"].includes(status);
     const report = h("a", { class: "button", href: `/runs/${encodeURIComponent(this.name)}/report`, target: "_blank", rel: "noopener" }, "Report");
@@ -194,9 +204,9 @@ class Pane {
   approval({ number, who, tool, arguments: given }) {
     const reason = h("input", { placeholder: "Why not (the model is told)", "aria-label": "Why not" });
     const decide = (allow, forGood) => this.post("answer", { number, allow, for_good: forGood, reason: reason.value });
-    const rows = given.map(([name, lines]) => [h("dt", {}, name), h("dd", {}, h("pre", { tabindex: "0" }, lines.join("\n")))]);
+    const rows = given.map(([name, lines]) => [h("dt", {}, name), h("dd", {}, h("pre", {}, lines.join("\n")))]);
     return h("section", { class: "question approval", "aria-label": `${who} wants to use ${tool}` }, h("h2", {}, `${who} wants to use `, h("code", {}, tool)),
-      rows.length ? h("dl", {}, rows) : h("p", { class: "quiet" }, "Without arguments."),
+      rows.length ? h("dl", { tabindex: "0", "aria-label": "Arguments" }, rows) : h("p", { class: "quiet" }, "Without arguments."),
       h("div", { class: "buttons" }, button("Allow", () => decide(true, false), { class: "main" }), button("Deny", () => decide(false, false), { class: "stop" }), reason),
       h("div", { class: "buttons" }, button("Always allow it in this run", () => decide(true, true), { class: "quiet" }), button("Never in this run", () => decide(false, true), { class: "quiet" })));
   }

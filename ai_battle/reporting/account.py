@@ -241,7 +241,7 @@ class RunAccount:
     def discussion(self) -> Mapping[str, Any]:
         """The section `discussion` of the configuration, or nothing if it can't be read."""
         try:
-            written = yaml.safe_load(self.config)
+            written = yaml.safe_load(self.config.replace("$${", "${"))
         except yaml.YAMLError:
             return {}
         found = written.get("discussion") if isinstance(written, dict) else None

@@ -45,6 +45,8 @@ def test_what_is_saved_runs_as_the_talk_did(ai_battle: Run, fakes: FakeProviders
     again = ai_battle("run", "rain.yaml")
     assert again.lines[1:4] == spoken.lines[1:4]
     assert again.lines[1] == "Say ${HOME}."
+    (transcript,) = Path("runs").glob("*rain*/transcript.md")
+    assert transcript.read_text().startswith("# Say ${HOME}.\n")
 
 
 def test_a_file_that_is_there_is_not_written_over(ai_battle: Run, fakes: FakeProviders) -> None:

@@ -17,6 +17,7 @@ from .arguments import run_dir_to_write
 from .live import ViewOptions
 from .options import for_tools, quiet
 from .running import Display, run
+from .screen import show_paragraph
 from .terminal import with_approval
 from .trust import require_trust
 
@@ -52,6 +53,6 @@ def _show_last_messages(run_dir: Path) -> None:
     for message in all_messages[-SHOWN:]:
         text = printable(message.text.strip())
         click.secho(f"{printable(message.speaker) or 'The topic'}:", bold=True)
-        click.echo(f"[...] {text[-LONGEST:]}" if len(text) > LONGEST else text)
+        show_paragraph(f"[...] {text[-LONGEST:]}" if len(text) > LONGEST else text)
     if len(all_messages) > SHOWN:
         click.secho(f"These are the last {SHOWN} of {len(all_messages)} messages.", dim=True)

@@ -33,7 +33,8 @@ from ai_battle.wire.genai import message_to_json, usage_to_json
 from . import DONE, FAILED, INTERRUPTED
 from .live import LiveView, PlainLines, ViewOptions, view
 from .output import bill, print_json, without_secrets
-from .tables import show_rows
+from .screen import show_paragraph
+from .tables import show_columns
 from .terminal import TerminalPrompt
 
 ENDINGS = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}
@@ -233,11 +234,11 @@ def print_summary(result: RunResult, display: Display) -> None:
     is_told = result.status == "failed" and not display.quiet and _one_place()
     reason = "" if is_told else f" ({one_line(result.stop_reason, 500)})"
     spent = bill(result.usage)
-    click.echo(f"{how}{reason} after {count_of(result.turns, 'turn')}: {spent}.", err=result.status == "failed")
+    show_paragraph(f"{how}{reason} after {count_of(result.turns, 'turn')}: {spent}.", err=result.status == "failed")
     if result.help:
-        click.echo(sentence(result.help), err=result.status == "failed")
+        show_paragraph(sentence(result.help), err=result.status == "failed")
     if result.verdict:
-        click.echo(printable(without_secrets(verdict_words(result.verdict))))
+        show_paragraph(printable(without_secrets(verdict_words(result.verdict))))
     if not display.quiet and sys.stdout and sys.stdout.isatty():
         show_participants(result.run_dir)
     if result.status == "failed":
@@ -270,22 +271,22 @@ def document(result: RunResult) -> dict[str, Any]:
 
 BAR = 12
 LEVELS = "▁▂▃▄▅▆▇█"
-LONGEST_NAME, MOST_BARS, NARROW = 28, 60, 80
+LONGEST_NAME, MOST_BARS = 28, 60
 
 
 def show_participants(run_dir: Path) -> None:
     """Shows a line for each participant, and the tokens of each turn as a row of bars."""
     run = account(run_dir)
     most = max((each.usage.total_tokens for each in run.participants.values()), default=0)
-    heads = ("", "model", "turns", "in", "out", "cost", "seconds", "tokens")
-    columns = shutil.get_terminal_size().columns
-    shown = len(heads) if columns >= NARROW else -1  # a narrow terminal has no room for bars
-    show_rows(heads[:shown], (_cells(each, most)[:shown] for each in run.participants.values()))
+    heads = ("", "model", "turns", "in", "out", "cost", "seconds", "tokens".ljust(BAR))
+    names, *columns = zip(heads, *(_cells(each, most) for each in run.participants.values()), strict=True)
+    show_columns(names, columns)
     sizes = [sum(took[0] for took in bar.values()) for bar in run.bars.bars]
     if len(sizes) > 2:
         each = "turn" if run.bars.width == 1 else f"{run.bars.width} turns"
         label = f"tokens per {each}  "
-        click.echo(label + "".join(_bars(sizes[-max(1, min(MOST_BARS, columns - len(label))) :])))
+        room = shutil.get_terminal_size().columns - len(label)
+        click.echo(label + "".join(_bars(sizes[-max(1, min(MOST_BARS, room)) :])))
 
 
 def _cells(each: ParticipantStats, most: int) -> tuple[str, ...]:
@@ -298,7 +299,7 @@ def _cells(each: ParticipantStats, most: int) -> tuple[str, ...]:
         compact(usage.output_tokens),
         dollars(usage.cost_usd) if usage != Usage() else "",
         f"{each.seconds:.1f}",
-        "▇" * max(round(BAR * usage.total_tokens / most), usage.total_tokens > 0) if most else "",
+        ("▇" * max(round(BAR * usage.total_tokens / most), usage.total_tokens > 0) if most else "").ljust(BAR),
     )
 
 

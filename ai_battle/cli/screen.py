@@ -3,9 +3,11 @@
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from typing import TextIO
 
+import click
 from rich.cells import cell_len, set_cell_size
 
 _SGR = re.compile(r"\x1b\[[0-9;]*m")
@@ -80,8 +82,8 @@ class Screen:
         self.end_line()
         self._write(text + "\n")
 
-    def paragraph(self, text: str, style: Callable[[str], str]) -> None:
-        """Prints a styled text of its own, wrapped between words."""
+    def paragraph(self, text: str, style: Callable[[str], str] = str) -> None:
+        """Prints a text of its own, in a style, wrapped between words."""
         self.end_line()
         broken = self._wrapping.feed(text) + self._wrapping.flush()
         self._write(style(broken) + "\n")
@@ -126,6 +128,15 @@ class Screen:
         """
         self._out.write(f"{DOWN}{UP}{SAVE}\x1b[1;{rows - 1}r{RESTORE}")
         self._rows = rows
+
+
+def show_paragraph(text: str, *, err: bool = False) -> None:
+    """Prints a text, on a terminal wrapped between words."""
+    out = sys.stderr if err else sys.stdout
+    if out and out.isatty():
+        Screen(out).paragraph(text)
+    else:
+        click.echo(text, err=err)
 
 
 RESET = "\x1b[0m"

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from rich.cells import cell_len
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,7 +43,7 @@ def column_groups(names: Column, columns: Sequence[Column], room: int) -> Iterat
 
 
 def _width(column: Column) -> int:
-    return max(map(len, column))
+    return max(map(cell_len, column))
 
 
 def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> "Table":

@@ -230,7 +230,7 @@ class Discussion(Section):
     )
 
     turns: Annotated[int, Field(ge=1, le=1_000_000), AS_NUMBER] = Field(
-        default=3, description="Rounds: everyone speaks once per round.", examples=[5]
+        default=3, description="Rounds: everyone speaks once per round; also `rounds`.", examples=[5]
     )
     mode: Annotated[Literal["ai-ai", "human-ai", "no-meta"], ShortSpelling(_mode, {"enum": sorted(MODES)})] = Field(
         default="human-ai", description="How participants are instructed; no-meta sends nothing but the neutral prompt."

@@ -21,6 +21,8 @@ SCHEMAS: Mapping[str, type[Section]] = {
     "rubric": RubricFile,
 }
 OTHER_NAMES = {
+    "Discussion": ("rounds", "turns"),
+    "PhaseSettings": ("turns", "rounds"),
     "Pair": ("model", "primary"),
     "RouteSettings": ("primary", "model"),
     "SettingSettings": ("primary", "model"),

@@ -10,7 +10,7 @@ from ..core.plugins import likely_names, near
 from .environment import is_secret_key
 from .problems import KeyPath, Problem
 from .tree import Node, is_number
-from .values import Section
+from .values import Section, is_null
 
 MISSING = "is missing"
 HUGE = 10**30
@@ -113,7 +113,7 @@ def short_value(written: Node, path: KeyPath) -> str:
 
 
 def _short(value: Any) -> str:
-    if kind := KINDS.get(type(value)):
+    if kind := KINDS.get(type(None if is_null(value) else value)):
         return kind
     match value:
         case "":

@@ -55,6 +55,8 @@ def update_spellings(tree: Node) -> tuple[Node, list[str]]:
     discussion, tree = _move_keys(TOP_KEYS, discussion, tree)
     tree, discussion = _move_keys(DISCUSSION_KEYS, tree, discussion)
     discussion = rename_keys_below(discussion, ("collaboration", "pairs"), "model", "primary")
+    discussion = _rename_key(discussion, "rounds", "turns")
+    discussion = rename_keys_below(discussion, ("phases",), "turns", "rounds")
     models = discussion.child("models")
     if models and isinstance(models.value, dict):
         discussion, models = _with_roles(discussion, models)

@@ -13,12 +13,12 @@ from ..config.collaboration import USUAL_STRATEGY
 from ..config.documents import Source
 from ..config.environment import with_dotenv
 from ..config.loading import LoadedDiscussion
-from ..config.problems import ConfigProblems
+from ..config.problems import ConfigProblems, Located
 from ..core.errors import ConfigError
 from ..core.events import Emit, Warned, ignore
 from ..core.exchange import EVERYTHING, NOTHING_USED, WHOLE_ANSWER, ModelRequest, ModelResponse, Wants
 from ..core.ledger import Budget, charge_to
-from ..providers._names import parse
+from ..providers._names import ModelName, parse
 from .attachments import describe, pictures_of
 from .manager import ConversationManager, RunResult
 from .participant import TurnListener, request_answer
@@ -39,8 +39,8 @@ def participants(types: Mapping[str, str], helper: str = "", strategy: str = USU
     models: dict[str, Any] = {"models": {name: {"type": type_} for name, type_ in types.items()}}
     if not helper:
         return models
-    large = str(parse(helper))
-    helped = [name for name, type_ in types.items() if str(parse(type_)) != large]
+    large = str(_model_name(helper))
+    helped = [name for name, type_ in types.items() if str(_model_name(type_)) != large]
     pairs = [{"primary": name, "secondary": helper, "strategy": strategy} for name in helped]
     return {**models, "collaboration": {"pairs": pairs}}
 
@@ -66,10 +66,16 @@ def _split_name(spelled: str) -> tuple[str, str]:
 
 def _free_name(type_: str, taken: Mapping[str, str]) -> str:
     """Returns the model's own name, with a number if it is taken."""
-    name = parse(type_)
+    name = _model_name(type_)
     stem = (name.model or name.provider).rpartition("/")[-1]
     numbers = (stem, *(f"{stem} {number}" for number in range(2, len(taken) + 3)))
     return next(name for name in numbers if name not in taken)
+
+
+def _model_name(type_: str) -> ModelName:
+    """Parses a model type, with any provider before a slash: the settings may define one that is not known here."""
+    provider, slash, _ = type_.partition("/")
+    return parse(type_, [provider] if slash else [])
 
 
 def literal(text: str) -> str:
@@ -138,8 +144,12 @@ def load_composed(discussion: Mapping[str, Any], changes: Sequence[str] = ()) ->
     try:
         return load_checked({"discussion": discussion}, changes, environment=with_dotenv(os.environ, Path.cwd()))
     except ConfigProblems as problems:
-        told = (found.message if found.message.endswith(".") else str(found) for found in problems.located)
-        raise ConfigError("\n".join(dict.fromkeys(told))) from None
+        raise ConfigError("\n".join(dict.fromkeys(map(_words, problems.located)))) from None
+
+
+def _words(problem: Located) -> str:
+    is_sentence = problem.message.endswith(".") or problem.message[:1].isupper()
+    return problem.message if is_sentence else str(problem)
 
 
 async def answer(loaded: LoadedDiscussion, emit: Emit, wants: Wants, system: str = "") -> ModelResponse:

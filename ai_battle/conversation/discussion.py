@@ -18,6 +18,7 @@ from ..core.events import (
 )
 from ..core.helping import RunJudged
 from ..core.ledger import Budget, charge_to
+from ..core.texts import limit_amount
 from .outcome import conclusion
 from .participant import Participant
 from .plan import Plan
@@ -243,5 +244,5 @@ class DiscussionRun:
 
 
 def _limit_in_words(limit: BudgetReached) -> str:
-    used = f"{limit.limit}: {limit.used:.6g} of {limit.allowed:.6g}"
-    return f"{used}, and a turn may take {limit.needed:.6g}" if limit.needed else used
+    used, allowed, needed = (limit_amount(limit.limit, value) for value in (limit.used, limit.allowed, limit.needed))
+    return f"{limit.limit}: {used} of {allowed}" + (f", and a turn may take {needed}" if limit.needed else "")

@@ -19,6 +19,7 @@ from .errors import BudgetExceeded
 from .events import BudgetReached, ModelReplied
 from .exchange import NOTHING_USED, Usage
 from .plugins import check_options
+from .texts import limit_amount
 
 ROUNDING = 1e-9  # dollars by which sums of floats may be off
 RUN = "the run"
@@ -168,16 +169,12 @@ class Budget:
     @property
     def full_limit(self) -> str:
         """Returns the limit that is used up, with its figures, or ""."""
-        limits, ledger = self.limits, self.ledger
-        table: tuple[tuple[str, float, float | None, str, str], ...] = (
-            ("cost_usd", self.spent, limits.cost_usd, ".6g", ".6g"),
-            ("tokens", ledger.usage.total_tokens, limits.tokens, "", ""),
-            ("seconds", ledger.seconds, limits.seconds, ".4g", "g"),
-            ("tool_calls", ledger.tool_calls, limits.tool_calls, "", ""),
-        )
-        for name, used, allowed, *forms in table:
+        ledger, tokens = self.ledger, self.ledger.usage.total_tokens
+        table = {"cost_usd": self.spent, "tokens": tokens, "seconds": ledger.seconds, "tool_calls": ledger.tool_calls}
+        for name, used in table.items():
+            allowed = getattr(self.limits, name)
             if allowed is not None and used >= allowed - ROUNDING:
-                return f"{name} ({used:{forms[0]}} of {allowed:{forms[1]}})"
+                return f"{name} ({limit_amount(name, used)} of {limit_amount(name, allowed)})"
         return ""
 
     @property

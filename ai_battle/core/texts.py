@@ -1,4 +1,4 @@
-"""Changes every text inside a value, removes invisible characters, and makes Markdown safe."""
+"""Changes every text inside a value, removes invisible characters, makes Markdown safe, and formats limits."""
 
 import re
 import sys
@@ -308,3 +308,8 @@ def _inert(line: str, risk: re.Pattern[str]) -> str:
 def _closes(line: str, fence: str) -> bool:
     stripped = line.strip()
     return len(stripped) >= len(fence) and set(stripped) == {fence[0]}
+
+
+def limit_amount(limit: str, value: float) -> str:
+    """Formats a value of a limit: dollars to six digits, seconds to a tenth, tokens and calls in full."""
+    return f"{value:.6g}" if limit == "cost_usd" else f"{value:.1f}".removesuffix(".0")

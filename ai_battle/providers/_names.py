@@ -215,9 +215,12 @@ def _without_level(model: str) -> tuple[str, dict[str, Any]]:
 
 def _unknown_model_message(text: str, custom: Collection[str]) -> str:
     head, separator, rest = text.partition("/" if "/" in text else ":")
+    if "://" in text:
+        return f"The model type {text!r} is an address; set providers.lab.base_url to it, and write 'lab/MODEL'."
     if separator == "/":
         near = plugins.near(head, [*packaged_providers(), *custom])
-        return f"There is no provider {head!r} for the model type {text!r}{near}"
+        own = "" if near.endswith("?") else f" A server of your own needs its address in providers.{head}.base_url."
+        return f"There is no provider {head!r} for the model type {text!r}{near}{own}"
     if separator:
         return f"No provider is known for model {text!r}; a model of Ollama is written as 'ollama/{head}:{rest}'."
     known = catalogue()

@@ -43,7 +43,7 @@ from ..core.helping import (
     StuckFound,
 )
 from ..core.messages import Document, Image, ToolCall, ToolResult
-from ..core.texts import about, one_line
+from ..core.texts import about, limit_amount, one_line
 from ..core.tooling import FabricationSuspected, ToolDecided, ToolProposed
 from .figures import count, count_of, dollars, duration
 
@@ -118,6 +118,11 @@ def _speaker_selected(event: SpeakerSelected) -> str:
 def _hint_given(event: HintGiven) -> str:
     measured = f"{event.fault} is {event.measures.get(event.fault, 0.0):.2f}, above {event.threshold:g}"
     return f"{event.speaker} gets {_ACTIONS[event.action]}: {measured}"
+
+
+def _budget_reached(event: BudgetReached) -> str:
+    used, allowed = (limit_amount(event.limit, value) for value in (event.used, event.allowed))
+    return f"{event.limit}: {used} of {allowed} used"
 
 
 def _turns_summarised(event: Summarised) -> str:
@@ -281,7 +286,7 @@ SENTENCES: Mapping[type, Callable[[Any], str]] = {
     Concluded: _outcome,
     ToolProposed: _tool_proposed,
     FabricationSuspected: _fabrication,
-    BudgetReached: lambda event: f"{event.limit}: {event.used:g} of {event.allowed:g} used",
+    BudgetReached: _budget_reached,
     RunForked: lambda event: f"Forked from {event.source} after turn {event.turn}; earlier turns cost nothing.",
     RunResumed: lambda event: f"The run was resumed at turn {event.turn}.",
     RunJudged: lambda event: verdict_words(Verdict.from_json(event.verdict)),

@@ -38,6 +38,14 @@ def test_a_model_can_be_given_a_name_and_two_of_the_same_are_told_apart(ai_battl
     assert [line.partition(":")[0] for line in outcome.lines[2:5]] == ["[1] Ann", "[2] gpt-4o", "[3] gpt-4o 2"]
 
 
+def test_a_server_of_ones_own_takes_part_without_a_file(ai_battle: Run, fakes: FakeProviders) -> None:
+    address = f"providers.lab.base_url={fakes.environment['OPENAI_BASE_URL']}"
+
+    outcome = ai_battle("talk", "Rain.", "-m", "lab/our-7b", "-m", "gpt-4o", "--set", address, "--turns", 1)
+
+    assert [line.partition(":")[0] for line in outcome.lines[2:4]] == ["[1] our-7b", "[2] gpt-4o"]
+
+
 def test_what_is_saved_runs_as_the_talk_did(ai_battle: Run, fakes: FakeProviders) -> None:
     spoken = ai_battle("talk", "Say ${HOME}.", *TWO, "--turns", 1, "--save", "rain.yaml")
 

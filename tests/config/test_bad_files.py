@@ -176,9 +176,10 @@ def test_a_name_that_is_too_long_is_a_plain_error() -> None:
 
 
 def test_a_participant_that_is_only_a_type_is_told_how_to_write_it(problems: Problems) -> None:
-    found = problems("discussion:\n  goal: Talk.\n  models:\n    Ann: gpt-4o\n    Bob: {type: gpt-4o}\n")
+    found = problems("discussion:\n  goal: Talk.\n  models:\n    Ann: gpt-4o\n    Bob: null\n")
 
     assert found[0].endswith("models.Ann: must be a mapping of keys and values, such as {type: 'gpt-4o'}")
+    assert found[1].endswith("models.Bob: must be a mapping of keys and values, not nothing; indent its keys below it")
 
 
 def test_more_than_a_hundred_participants_are_too_many(problems: Problems) -> None:

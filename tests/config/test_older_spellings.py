@@ -167,6 +167,11 @@ def test_what_holds_for_any_discussion_may_stand_in_one(load_text: Load, key: st
     assert load_text(f"{SMALL}  {key}\n").file == load_text(f"{SMALL}{key}\n").file
 
 
+def test_how_long_it_is_may_be_said_in_rounds_of_the_discussion_and_in_turns_of_a_phase(load_text: Load) -> None:
+    assert load_text(f"{SMALL}  rounds: 7\n").file.discussion.turns == 7
+    assert load_text(f"{SMALL}  phases: [{{name: first, turns: 2}}]\n").file.discussion.phases[0].rounds == 2
+
+
 def test_a_moved_key_keeps_its_place(problems: Problems) -> None:
     assert problems(f"{SMALL}durability: never\n")[0].startswith("talk.yaml:6:13 discussion.durability: must be")
 

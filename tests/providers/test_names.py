@@ -111,6 +111,8 @@ def test_a_provider_of_the_file_is_one_as_well() -> None:
         ("gpt-oss:120b", "written as 'ollama/gpt-oss:120b'"),
         ("opnai/gpt-4o", "There is no provider 'opnai' for the model type 'opnai/gpt-4o'; did you mean 'openai'"),
         ("mybix/x", "did you mean 'mybox'"),
+        ("lab/x", ", vllm. A server of your own needs its address in providers.lab.base_url."),
+        ("http://10.0.0.7:8000/v1", "is an address; set providers.lab.base_url to it, and write 'lab/MODEL'."),
         ("openai", "names no model; write it as 'openai/MODEL'"),
         ("ollama/", "names no model; write it as 'ollama/MODEL'"),
         ("  ", "A model type is empty"),

@@ -290,7 +290,18 @@ class TestTerminal:
         with terminal("run", slow, "--out", "here", *AT_ONCE) as screen:
             screen.resize(rows, columns)
             assert screen.end() == 0
-            assert "Done (turns)" in screen.shown
+            assert "Done (turns)" in " ".join(screen.shown.split())
+
+    def test_on_a_narrow_one_what_was_said_and_how_it_ended_break_between_words(self, slow: Path) -> None:
+        assert run("run", slow, "--out", "here", *AT_ONCE).code == 0
+        words = shlex.join(command("resume", "here"))
+        with in_terminal(["sh", "-c", f"stty rows 30 columns 36; exec {words}"]) as screen:
+            assert screen.end() == 0
+
+        shown = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", screen.shown).splitlines()]
+        assert max(map(len, shown)) <= 36
+        assert all(text in " ".join(shown) for _, text in transcript("here")[-3:])
+        assert ["cost", "seconds", "tokens"] in map(str.split, shown), "the table goes on below"
 
     def test_with_json_the_live_view_is_on_the_terminal_and_the_result_in_the_file(self, slow: Path) -> None:
         words = shlex.join(command("run", slow, "--json", *AT_ONCE))

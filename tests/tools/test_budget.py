@@ -77,7 +77,7 @@ async def test_what_an_earlier_process_called_counts() -> None:
 @pytest.mark.parametrize(
     ("limits", "used", "reason"),
     [
-        ({"seconds": 60}, Ledger(seconds_before=60), "seconds (60 of 60)"),
+        ({"seconds": 60}, Ledger(seconds_before=61.53138), "seconds (61.5 of 60)"),
         ({"cost_usd": 0.5}, Ledger(known_cost=0.5), "cost_usd (0.5 of 0.5)"),
     ],
     ids=["seconds", "dollars"],

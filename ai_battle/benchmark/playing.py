@@ -19,7 +19,7 @@ from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import AIBattleError, EmptyAnswer, Refused, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
-from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpDeclined, StuckFound
+from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
 from ..core.ledger import Budget, Ledger, charge_to
 from ..core.messages import ToolCall, user
 from ..core.telemetry import Telemetry, span, use_telemetry
@@ -70,6 +70,7 @@ class SampleListener:
         self._help_usage = NOTHING_USED
         self._asked = 0
         self._declined = 0
+        self._failures: list[str] = []
         self._asked_first = False
         self._reason = ""
 
@@ -87,7 +88,7 @@ class SampleListener:
                 self.quality, self.signals, self._reason = event.quality, event.signals, event.reason
             case AttemptFailed():
                 self._slow_down(event)
-            case HelpAsked() | HelpDeclined():
+            case HelpAsked() | HelpDeclined() | HelpFailed():
                 self._note_question(event)
 
     def _note_reply(self, reply: ModelReplied) -> None:
@@ -96,9 +97,11 @@ class SampleListener:
         if reply.role != "own":
             self._help_usage += reply.usage
 
-    def _note_question(self, event: HelpAsked | HelpDeclined) -> None:
+    def _note_question(self, event: HelpAsked | HelpDeclined | HelpFailed) -> None:
         if isinstance(event, HelpDeclined):
             self._declined += 1
+        elif isinstance(event, HelpFailed):
+            self._failures.append(event.reason)
         elif event.is_help:
             self._asked += 1
             self._asked_first = self._asked_first or not self.has_begun
@@ -134,9 +137,14 @@ class SampleListener:
             small_answer=self.small.text if self.small else "",
             large_answer=self.large.text if self.large else "",
             spent_usd=self.paid.ledger.known_cost,
-            help=HelpRecord(self._asked, self._declined, self._help_usage.cost_usd, self._asked_first),
+            help=self._help_record,
             **rest,
         )
+
+    @property
+    def _help_record(self) -> HelpRecord:
+        failed, last = len(self._failures), self._failures[-1] if self._failures else ""
+        return HelpRecord(self._asked, self._declined, self._help_usage.cost_usd, self._asked_first, failed, last)
 
 
 class RoleRecorder(ClientWrapper):

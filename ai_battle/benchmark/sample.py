@@ -37,13 +37,16 @@ UNSCORED = AnswerScore(None)
 class HelpRecord:
     """How often a sample asked other models, how often questions were declined, and the dollars for all.
 
-    `asked_first` means that help came before the first answer, so there is none to compare with.
+    `asked_first` means that help came before the first answer, so there is none to compare with. `failed` counts the
+    times that another model gave nothing usable, `failure` says why the last did.
     """
 
     asked: int = 0
     declined: int = 0
     cost_usd: float | None = 0.0
     asked_first: bool = False
+    failed: int = 0
+    failure: str = ""
 
 
 NO_HELP = HelpRecord()

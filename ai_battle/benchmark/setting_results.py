@@ -1,7 +1,8 @@
 """The results of each setting by task, and the comparison of settings on shared tasks."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from statistics import fmean
@@ -19,13 +20,13 @@ from .store import Store
 class SettingResult:
     """The results of a setting; `described` is the expanded setting.
 
-    `unreadable` counts the answers that no scorer could read, however these count.
+    `unread` counts the answers that no scorer could read by the reason, however these count.
     """
 
     name: str
     described: Mapping[str, Any]
     samples: tuple[Sample, ...]
-    unreadable: int = 0
+    unread: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def answers(self) -> tuple[Sample, ...]:
@@ -82,7 +83,7 @@ def setting_results(store: Store) -> list[SettingResult]:
 def _setting_result(store: Store, name: str, described: Mapping[str, Any]) -> SettingResult:
     samples = tuple(map(_without_texts, store.samples(name)))
     counted = tuple(sample.with_unscored_rule(store.unscored_rule) for sample in samples)
-    return SettingResult(name, described, counted, sum(sample.is_unreadable for sample in samples))
+    return SettingResult(name, described, counted, Counter(each.score.why for each in samples if each.is_unreadable))
 
 
 def alone(settings: Iterable[SettingResult], model: str) -> SettingResult | None:

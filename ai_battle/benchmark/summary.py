@@ -2,10 +2,8 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import chain
-from math import log10
 from statistics import fmean, median
 from typing import Any
 
@@ -13,7 +11,8 @@ from ..config.benchmark import Unscored
 from ..core.exchange import NOTHING_USED
 from ..judging.measures import calibration_error
 from .cascade import BySignal, HelpOrder, by_signal, doubts_of, help_effect, order, per_rescued
-from .intervals import known_mean, mean_interval, quantile, quantile_interval, rate_interval, wilson
+from .distributions import NO_LATENCY, Bin, Latency, bins, first_answers, latency
+from .intervals import known_mean, mean_interval, quantile, quantile_interval, rate_interval
 from .paired import ComparedPair
 from .setting_results import Axis, ComparedSettings, SettingResult, alone, by_task, compared_settings, setting_results
 from .settings import RECORDED
@@ -32,7 +31,9 @@ class SettingRow:
     All figures are over the `n` tasks shared by the compared settings. A setting that `is_apart` has too few scores to
     be compared, so its figures are over its own tasks. `samples` counts all samples, `unscored` unreadable answers,
     `failed` failures that are not the setting's fault. `effort` is the mean cost in the unit of comparison. `dominated`
-    names a setting that is no worse and no dearer, and shown to be better in one of both.
+    names a setting that is no worse and no dearer, and shown to be better in one of both. The most frequent reasons of
+    failed samples are in `errors`, of unreadable answers in `unread`, of other models that gave no help in
+    `help_errors`.
     """
 
     name: str
@@ -81,27 +82,8 @@ class SettingRow:
     dominated: str = ""
     is_apart: bool = False
     errors: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """First answers with a quality from `low` to `high`: the mean quality, and how many were right."""
-
-    low: float
-    high: float
-    n: int
-    said: float
-    right: float
-    right_low: float
-    right_high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Latency:
-    """The number of samples of each setting that took between `edges[n]` and `edges[n + 1]` seconds."""
-
-    edges: tuple[float, ...] = ()
-    counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    unread: Mapping[str, int] = field(default_factory=dict)
+    help_errors: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +118,7 @@ class BenchmarkSummary:
     by_signal: Mapping[str, tuple[BySignal, ...]] = field(default_factory=dict)
     sweep: tuple[SweepResult, ...] = ()
     sweep_of: str = ""
-    latency: Latency = Latency()
+    latency: Latency = NO_LATENCY
     items: tuple[Item, ...] = ()
     forecast: Mapping[str, Any] | None = None
     spent_usd: float = 0.0
@@ -165,7 +147,6 @@ class BenchmarkSummary:
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-BINS, LATENCY_BINS = 10, 30
 MOST_ERRORS, LONGEST_ERROR = 3, 200
 ORDER_FIELDS = ("apgr", "apgr_low", "apgr_high", "cpt50", "cpt80")
 """The measures of a row's order that the row repeats."""
@@ -182,7 +163,7 @@ def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) ->
         hear(f"summing up {each.name} ({len(rows) + 1} of {len(everything)})")
         rows.append(_row(each, whole, compared, tasks))
     hear("working out settings that were not run")
-    answers = _first_answers(compared.settings)
+    answers = first_answers(compared.settings)
     items, of = answer_pairs(store, everything)
     return BenchmarkSummary(
         store.fact("name", store.folder.name),
@@ -194,12 +175,12 @@ def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) ->
         tuple(rows),
         pairs,
         median(pair.smallest for pair in pairs) if pairs else None,
-        tuple(_bins(answers)),
-        _calibration_error(answers),
+        tuple(bins(answers)),
+        calibration_error([said for said, _ in answers], [right for _, right in answers]) if answers else None,
         {each.name: found for each in compared.settings if each.is_helped and (found := by_signal(each.answers))},
         tuple(sweep(items, [*grid(), *rates()])),
         of,
-        _latency(compared.settings),
+        latency(compared.settings),
         tuple(_items(everything, tasks)),
         store.fact("forecast"),
         store.spent_dollars(),
@@ -219,7 +200,7 @@ def _row(of: SettingResult, whole: SettingResult, compared: ComparedSettings, ta
         of.helpers,
         samples=len(whole.samples),
         n=len(values),
-        unscored=whole.unreadable,
+        unscored=sum(whole.unread.values()),
         failed=len(whole.samples) - len(whole.answers),
         quality=quality,
         low=low,
@@ -228,6 +209,8 @@ def _row(of: SettingResult, whole: SettingResult, compared: ComparedSettings, ta
         dominated=compared.beaten.get(of.name, ""),
         is_apart=of.name not in compared.names,
         errors=_errors(whole),
+        unread=_most_frequent(whole.unread),
+        help_errors=_help_errors(whole),
         **_costs(of, quality),
         **_seconds(of),
         **(_help(of, compared.settings, tasks) if of.is_helped else {}),
@@ -292,52 +275,21 @@ def _own_scores(model: str, settings: Sequence[SettingResult], tasks: Sequence[T
 
 
 def _errors(of: SettingResult) -> Mapping[str, int]:
-    found = Counter((sample.error or sample.score.why)[:LONGEST_ERROR] for sample in of.samples if sample.has_failed)
+    return _most_frequent(Counter(sample.error or sample.score.why for sample in of.samples if sample.has_failed))
+
+
+def _help_errors(of: SettingResult) -> Mapping[str, int]:
+    found = Counter[str]()
+    for sample in of.samples:
+        found[sample.help.failure] += sample.help.failed
+    return _most_frequent(+found)
+
+
+def _most_frequent(reasons: Mapping[str, int]) -> Mapping[str, int]:
+    found = Counter[str]()
+    for reason, count in reasons.items():
+        found[reason[:LONGEST_ERROR]] += count
     return dict(found.most_common(MOST_ERRORS))
-
-
-def _first_answers(settings: Sequence[SettingResult]) -> list[tuple[float, float]]:
-    """Returns the detector's quality of each distinct first answer, and its score."""
-    found = {
-        (each.model, sample.task, sample.repeat, sample.quality): sample.small_score
-        for each in settings
-        for sample in each.answers
-        if sample.quality is not None and sample.small_score is not None
-    }
-    return [(key[3], score) for key, score in found.items() if key[3] is not None and score is not None]
-
-
-def _bins(answers: Sequence[tuple[float, float]]) -> list[Bin]:
-    by_bin: dict[int, list[tuple[float, float]]] = {}
-    for quality, right in answers:
-        by_bin.setdefault(min(int(quality * BINS), BINS - 1), []).append((quality, right))
-    bins = []
-    for n, pairs in sorted(by_bin.items()):
-        qualities, rights = ([pair[side] for pair in pairs] for side in (0, 1))
-        low, high = wilson(sum(rights), len(rights))
-        bins.append(Bin(n / BINS, (n + 1) / BINS, len(pairs), fmean(qualities), fmean(rights), low, high))
-    return bins
-
-
-def _calibration_error(answers: Sequence[tuple[float, float]]) -> float | None:
-    return calibration_error([quality for quality, _ in answers], [right for _, right in answers]) if answers else None
-
-
-def _latency(settings: Sequence[SettingResult]) -> Latency:
-    """Counts times in bins of logarithmic width."""
-    seconds = {each.name: [max(sample.seconds, 1e-6) for sample in each.answers] for each in settings}
-    every = [*chain.from_iterable(seconds.values())]
-    if not every or max(every) <= min(every):
-        return Latency()
-    low, high = log10(min(every)), log10(max(every))
-    step = (high - low) / LATENCY_BINS
-    edges = tuple(float(f"{10 ** (low + n * step):.4g}") for n in range(LATENCY_BINS + 1))
-    return Latency(edges, {name: _time_counts(values, low, step) for name, values in seconds.items()})
-
-
-def _time_counts(seconds: Sequence[float], low: float, step: float) -> tuple[int, ...]:
-    found = Counter(min(int((log10(value) - low) / step), LATENCY_BINS - 1) for value in seconds)
-    return tuple(found[n] for n in range(LATENCY_BINS))
 
 
 def _items(settings: Sequence[SettingResult], tasks: Sequence[Task]) -> list[Item]:
@@ -355,7 +307,10 @@ def _items(settings: Sequence[SettingResult], tasks: Sequence[Task]) -> list[Ite
 
 def _notes(rows: Sequence[SettingRow], store: Store) -> list[str]:
     """Returns notes that qualify the figures."""
-    notes = [*_not_scored(rows, store.unscored_rule), *_failures(rows)]
+    notes = [*_not_scored(rows, store.unscored_rule)]
+    notes += _reasons("failed with", (row.errors for row in rows))
+    notes += _reasons("could not be read", (row.unread for row in rows))
+    notes += [f"{row.name}: help failed ({count:,}): {why}" for row in rows for why, count in row.help_errors.items()]
     notes += [f"{row.name}: {row.order.note}" for row in rows if row.order and row.order.note]
     if any(row.model.startswith(RECORDED) for row in rows):
         notes.append("recorded answers take no time: times are those of handing them over, not of a model")
@@ -385,8 +340,9 @@ def _omission_notes(rows: Sequence[SettingRow], compared: ComparedSettings, task
             yield f"{row.name} has scores for {row.n:,} of {tasks:,} tasks and is compared with no other setting"
 
 
-def _failures(rows: Sequence[SettingRow]) -> Iterator[str]:
+def _reasons(what: str, by_row: Iterable[Mapping[str, int]]) -> Iterator[str]:
+    """Yields the most frequent reasons of all settings."""
     found: Counter[str] = Counter()
-    for row in rows:
-        found.update(row.errors)
-    yield from (f"{count:,} failed with: {error}" for error, count in found.most_common(MOST_ERRORS))
+    for reasons in by_row:
+        found.update(reasons)
+    yield from (f"{count:,} {what}: {reason}" for reason, count in found.most_common(MOST_ERRORS) if reason)

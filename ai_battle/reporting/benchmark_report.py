@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..benchmark.distributions import Latency
 from ..benchmark.paired import conclusions
 from ..benchmark.sample import Sample
 from ..benchmark.store import Store
-from ..benchmark.summary import BenchmarkSummary, Item, Latency, SettingRow, summary_of
+from ..benchmark.summary import BenchmarkSummary, Item, SettingRow, summary_of
 from ..benchmark.tasks import Task
 from .benchmark_tables import (
     MOST_MATRIX,

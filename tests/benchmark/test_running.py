@@ -12,6 +12,7 @@ from ai_battle.benchmark.loading import LoadOptions, load
 from ai_battle.benchmark.run import BenchmarkProgress, RunOptions, begin, play, reopen, run
 from ai_battle.benchmark.sample import SampleKey
 from ai_battle.benchmark.store import Store
+from ai_battle.benchmark.summary import summary_of
 from ai_battle.cli.bench import discuss
 from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, Reply, fault, reply
@@ -86,6 +87,19 @@ def test_help_is_noted_with_both_answers_and_their_scores(tmp_path: Path) -> Non
     assert sample.quality < 1
     assert sample.reason
     assert 0 < sample.wasted.output_tokens < sample.usage.output_tokens
+
+
+def test_help_that_never_came_is_noted_with_its_reason(tmp_path: Path) -> None:
+    """Otherwise the table shows a helper that fails like one whose help is worth nothing."""
+    lost = {"type": "scripted/small", "script": ["I don't know."]}
+    broken = {"type": "scripted/large", "script": [{"fail": "unauthorized"}]}
+    helped = {"name": "helped", "model": lost, "secondary": broken, "strategy": "takeover"}
+    _, samples = play_suite(tmp_path, suite(tmp_path, helped))
+
+    assert {(sample.help.asked, sample.help.failed) for sample in samples.values()} == {(1, 1)}
+    with closing(Store.open(tmp_path / "out")) as store:
+        notes = summary_of(store).notes
+    assert any(note.startswith("helped: help failed (4): ") and "the key was not accepted" in note for note in notes)
 
 
 def test_what_two_settings_ask_alike_is_asked_once(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ai_battle.benchmark.intervals import mean_interval, wilson
-from ai_battle.benchmark.sample import AnswerScore, Sample
+from ai_battle.benchmark.sample import AnswerScore, HelpRecord, Sample
 from ai_battle.benchmark.summary import BenchmarkSummary, SettingRow, summary_of
 from ai_battle.benchmark.tasks import Recording, Task
 from ai_battle.cli import main
@@ -48,6 +48,8 @@ def test_repeats_of_a_task_are_one_value(tmp_path: Path) -> None:
 
 def test_what_no_scorer_could_read_is_wrong_and_what_failed_is_left_out(tmp_path: Path) -> None:
     samples = scored_samples("small", [1.0, 0.0, None, 1.0])
+    unhelped = HelpRecord(1, failed=1, failure="HTTP 500")
+    samples[2] = replace(samples[2], score=AnswerScore(None, "no number in the answer"), help=unhelped)
     samples.append(Sample("small", "t4", error="RateLimited: later"))
     samples.append(Sample("small", "t5", score=AnswerScore(None, "the judge gave no grade", scorer_failed=True)))
     found = summary(tmp_path, {"small": SMALL}, samples)
@@ -61,6 +63,8 @@ def test_what_no_scorer_could_read_is_wrong_and_what_failed_is_left_out(tmp_path
         "1 of 6 samples could not be read by a scorer and count as wrong: small (1)",
         "1 failed with: RateLimited: later",
         "1 failed with: the judge gave no grade",
+        "1 could not be read: no number in the answer",
+        "small: help failed (1): HTTP 500",
     )
 
 

@@ -12,6 +12,7 @@ from ..signals.asked_programs import syntax_tree
 from ..signals.code import asked_language, code_of, is_readable
 from ..signals.languages import closed_words, plain_words, words
 from ..signals.outcomes import literal
+from ..signals.refusals import QUESTION_MARKS
 from ..wire.dialects.arguments import fit
 from .case import Case
 
@@ -187,10 +188,11 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 _WANTED = re.compile(
-    r"\b(?:write|implement|create|develop|fix|refactor|complete)\b(?: me| us)?(?: an?| the| this| some| my)?"
+    r"\b(?:write|implement|create|develop|(fix|refactor|complete))\b(?: me| us)?(?: an?| the| this| some| my)?"
     r"((?: [\w+#-]{1,20}){0,3}) (?:(function|algorithm)|program|script|code|class|method|query)\b(?! calls?| period)",
     re.IGNORECASE,
 )
+_CODE_MARK = re.compile(r"[`(){};=]")
 _NAMED = re.compile(r"\b(?:write|implement|create)\b[^.?!`\n]{0,60}`(\w{2,60})\(", re.IGNORECASE)
 _STARTS = re.compile(
     r"^(?:def|class|import|from|async def|@\w+)\b|`[^`\n]+`|^\s*(?:const|let|function|SELECT)\b",
@@ -209,16 +211,20 @@ def program_measures(case: Case) -> dict[str, float]:
 
 
 def _wants_code(prompt: str) -> bool:
-    """Checks for an order of code. Classes, scripts and programs are ones of code only beside a language's name."""
+    """Checks for an order of code. Classes, scripts and programs are ones of code only beside a language's name.
+
+    Code that is missing in the prompt can't be fixed.
+    """
     found = _WANTED.search(prompt)
-    if found is None or not (found[2] or asked_language(prompt)):
+    if found is None or not (found[3] or asked_language(prompt)) or (found[1] and not _CODE_MARK.search(prompt)):
         return False
-    return closed_words("en", "function")[0].isdisjoint(plain_words(found[1]))
+    return closed_words("en", "function")[0].isdisjoint(plain_words(found[2]))
 
 
 def _shows_code(case: Case) -> bool:
-    """Checks for code without a block, or a stated answer, as to a question about what code does."""
-    return case.states_answer or _STARTS.search(case.text) is not None
+    """Checks for code without a block, a stated answer, as to a question about what code does, or a question back."""
+    asks_back = case.text.rstrip().endswith(QUESTION_MARKS)
+    return asks_back or case.states_answer or _STARTS.search(case.text) is not None
 
 
 def _has_name(prompt: str, code: list[tuple[str, str]]) -> bool:

@@ -91,6 +91,8 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     # What the answer says about itself, and to whom. Set by hand, by the precision that such checks are known to have.
     Judgement("only_offers", wording.only_offers, "it offers help instead of answering", weight=3.0),
     Judgement("wrong_form", wording.wrong_form, "it does not have the requested form", (*MATH, *CHAT), 2.5),
+    Judgement("part_missing", wording.lacks_asked_part, "a part of what was asked for is missing", (*MATH, *CHAT), 3.0),
+    Judgement("goes_round", wording.goes_round, "most of its sentences say nothing new", CHAT, 4.0),
     Judgement("wrong_language", wording.wrong_language, "it is in another language than the prompt", CHAT, 3.0),
     Judgement("runs_on", wording.runs_on, "it continues with turns of other speakers", weight=3.0),
     Judgement("repeats_other", wording.repeats_other, "it repeats what another has just said", weight=3.0),
@@ -104,6 +106,8 @@ JUDGEMENTS: tuple[Judgement, ...] = (
     Judgement("wrong_sums", working.wrong_sums, "a sum in it does not hold", (*MATH, *MCQ, *CHAT, *TOOL), 5.5, MCQ),
     Judgement("asked_sum_missed", working.asked_sum_missed, "the sum in the prompt has another result", (*MATH,
               *CHAT), 6.0),
+    Judgement("miscompared", working.compares_numbers_wrongly, "it compares two numbers wrongly",
+              (*MATH, *MCQ, *CHAT), 6.0),
     Judgement("number_misread", working.number_misread, "it calculates with a number that is not given", (*MATH,
               *CHAT), 4.5),
     Judgement("final_off_sums", working.final_off_sums,

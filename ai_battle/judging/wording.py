@@ -4,8 +4,9 @@ import math
 from itertools import islice
 
 from ..core.messages import Role
+from ..signals.asked_parts import lacks_part
 from ..signals.consensus import parts
-from ..signals.endings import breaks_off, is_cut_off, leads_nowhere, repeats
+from ..signals.endings import breaks_off, is_cut_off, leads_nowhere, repeats, share_without_news
 from ..signals.endings import stops_short as lacks_last_stop
 from ..signals.instruction_following import is_in_wrong_language, misses_form, repeats_turn
 from ..signals.instruction_following import runs_on as writes_others
@@ -75,6 +76,16 @@ def wrong_form(case: Case) -> float:
     return float(not case.calls and not case.results and misses_form(case.text, case.question))
 
 
+def lacks_asked_part(case: Case) -> float:
+    return float(not case.calls and not case.results and lacks_part(case.text, case.question))
+
+
+def goes_round(case: Case) -> float:
+    """Returns the share of sentences without news if most are: right answers sum up, but with fewer of them."""
+    share = share_without_news(case.text)
+    return share if share > ROUND else 0.0
+
+
 def _may_refuse(case: Case) -> bool:
     """Checks whether a refusal may be right: tools are offered, none fits, and the task needs one.
 
@@ -85,7 +96,7 @@ def _may_refuse(case: Case) -> bool:
     return case.family in ("tool", "chat")
 
 
-REPETITION = 0.6
+REPETITION = ROUND = 0.6
 
 
 def empty(case: Case) -> float:

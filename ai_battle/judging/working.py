@@ -10,6 +10,7 @@ from itertools import combinations, product
 from operator import itemgetter
 
 from ..signals.arithmetic import Claim
+from ..signals.comparisons import compares_wrongly
 from ..signals.languages import closed_words, language_of, plain_words
 from ..signals.numbers import (
     amounts,
@@ -129,6 +130,10 @@ def question_percent(case: Case) -> float:
 def wrong_sums(case: Case) -> float:
     """Returns 1 if a written sum does not hold."""
     return float(any(not claim.holds for claim in case.claims))
+
+
+def compares_numbers_wrongly(case: Case) -> float:
+    return float(compares_wrongly(case.text, case.question))
 
 
 def no_sums(case: Case) -> float | None:

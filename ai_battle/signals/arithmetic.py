@@ -67,16 +67,19 @@ _QUOTED = re.compile(
     r"[\u201c\u201e\u00ab\u300c][^\u201c\u201d\u00bb\u300d\n]{1,80}[\u201c\u201d\u00bb\u300d]|~~[^~\n]{1,80}~~"
     r"|(?<!\w)\"[^\"\n=:]{1,60}=[^\"\n=:]{1,20}\"(?![\]}:,])"
 )
+_GOES_ON = re.compile(rf",(?= (?:plus|minus|times) [{CURRENCY}]?\d[^=,;?!\n]{{0,30}}=)")
 # Further replacements, in order. Every match has one of the hints, and looking for these takes a tenth of the time.
 _REPLACED = (
     ((" : ",), _DIVIDES, " / "),
     ((" (",), _REMARK, " "),
+    ((", plus ", ", minus ", ", times "), _GOES_ON, ""),
     (_QUOTES, _QUOTED, " "),
     (_WRONG_HINTS, _UNCLAIMED, " "),
 )
 _UNITS = 3
 _VALUES = ("number", "percent")
 _MORE, _PERCENT = SumToken("other", ""), SumToken("percent", "%")
+_OPEN, _CLOSE, _TIMES = SumToken("bracket", "("), SumToken("bracket", ")"), SumToken("operator", "*")
 SHOWN, ROUNDED, EXACT = 0.9999, 0.005, 1e-9
 """How far a result may be off: one unit of its last digit, since people round or truncate; half a percent after a
 rounded operand; nothing but floating-point error."""
@@ -254,11 +257,24 @@ def _claim_of_sides(left: list[SumToken], right: list[SumToken], loose: bool) ->
         return None
     operands = tuple([token.value for token in _numbers(left)])
     result, *others = _numbers(right)
+    of_left = value_of(_with_shares_of_left(left)) if _PERCENT in left else None
+    if of_left is not None and abs(of_left - value) < abs(true - value):
+        true = of_left
     if not others:
         return Claim(operands, value, true, 10.0 ** -(result.decimals + 2 * (_PERCENT in right)), loose)
     # "8 * 12 = 96 + 4 = 100" goes on with its result.
     first = Claim(operands, result.value, true, 10.0**-result.decimals, loose)
     return first if first.holds and right[0] is result else Claim(operands, value, true, 0.01, loose)
+
+
+def _with_shares_of_left(side: Sequence[SumToken]) -> list[SumToken]:
+    """Reads "80 - 25%" as pocket calculators do: a share of what stands before it is taken off."""
+    kept: list[SumToken] = []
+    for token in side:
+        kept.append(token)
+        if token == _PERCENT and len(kept) > 3 and kept[-3].text in ("+", "-"):
+            kept = [_OPEN, *kept[:-3], _CLOSE, _TIMES, _OPEN, SumToken("number", "1", 1.0), *kept[-3:], _CLOSE]
+    return kept
 
 
 def _numbers(side: Sequence[SumToken]) -> list[SumToken]:

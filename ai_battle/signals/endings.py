@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from .languages import UNSPACED, closed_words, language_of, plain_words
+from .languages import UNSPACED, closed_words, content_stems, language_of, plain_words, sentences
 
 _OPENS = re.compile(r"(?:(?<![:;=8-])[(\[{\uff08]|(?<=[\w)\]] )[=+]|(?<=[\w)\]])[=+]|(?<=\w)[\uff0c\u3001\u060c])$")
 _JSON_BEGINS = re.compile(
@@ -194,6 +194,7 @@ _TIMES = re.compile(
 )
 _LISTED = re.compile(r"^[ \t]{0,8}(?:[-*+\u2022]|\d{1,3}[.)])[ \t]{1,4}(\S[^\n]{0,400}?)[ \t]*$", re.MULTILINE)
 _WORD = re.compile(r"\w+")
+_ROUND = 4
 
 
 def looping_tail(text: str, least: int = _LEAST) -> int:
@@ -246,6 +247,22 @@ def four_word_repetition(text: str, least: int = 16) -> float:
     if runs < least:
         return 0.0
     return 1 - len(set(zip(words, words[1:], words[2:], words[3:], strict=False))) / runs
+
+
+def share_without_news(text: str) -> float:
+    """Returns the share of sentences all of whose content words occurred before; 0 for less than `_ROUND` sentences.
+
+    Only lines of several sentences count: lists and verse repeat words on purpose.
+    """
+    lines = (sentences(line) for line in text[-LONGEST:].split("\n") if not _ITEM.match(line))
+    subjects = [stems for line in lines if len(line) > 1 for stems in map(content_stems, line) if stems]
+    if len(subjects) < _ROUND:
+        return 0.0
+    known, stale = set[str](), 0
+    for subject in subjects:
+        stale += subject <= known
+        known |= subject
+    return stale / (len(subjects) - 1)
 
 
 def _says_something(block: str) -> bool:

@@ -63,9 +63,15 @@ RIGHT = [
     ("A film of 2 h 15 min is shown 4 times. How many minutes?", "135 × 4 = 540 minutes."),
     ("A bus runs from 7:20 to 9:05, twice a day. How many hours?", "That is 1.75 h, and 1.75 × 2 = 3.5 hours."),
     ("Ein Kurs dauert 1 h 30 und findet 12 Mal statt. Wie viele Stunden?", "1,5 · 12 = 18 Stunden."),
+    ("A jacket of 80 €, 25 % off, then 10 % off?", "80 € − 25 % = 60 €, and 60 € − 10 % = 54 €."),
+    ("Salary 3,200, plus 5% raise, then minus 20% tax?", "3,200 + 5% = 3,360\n3,360 - 20% = 2,688"),
+    ("30% and 15% of the voters, how many together?", "30% + 15% = 45%"),
+    ("Two tickets at $14.50 and parking for $6?", "2 × $14.50 = $29.00, plus $6 = $35.00."),
     ("Two rents of 640 EUR, how much in all?", "You owe me both rents (2 x 640 EUR = 1280 EUR)."),
 ]
 FALSE_SUMS = [
+    ("A $90 coat at 30% off?", "$90 - 30% = $60"),
+    ("Two tickets at $14.50 and parking for $6?", "2 × $14.50 = $29.00, plus $6 = $36.00."),
     ("What is 17 * 24?", "17 * 24 = 407"),
     ("And 4211 + 3775?", "4211 + 3775 = 7996."),
     ("999 squared?", "999 * 999 = 998000"),

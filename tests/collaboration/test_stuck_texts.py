@@ -22,6 +22,9 @@ LEAST = {
     "repeats_the_other": 6,
     "runs_on": 7,
     "contradicts_itself": 8,
+    "compares_wrongly": 5,
+    "lacks_a_part": 4,
+    "goes_round": 2,
 }
 """How many of each flaw are found, of those in the file.
 

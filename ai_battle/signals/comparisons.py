@@ -1,0 +1,84 @@
+"""Checks whether an answer compares two numbers rightly ("9.8 is larger than 9.11")."""
+
+import re
+from collections.abc import Iterator
+
+from .cleaning import without_emphasis
+from .languages import content_stems
+from .numbers import readings
+from .units import conversions, units
+
+LONGEST = 1_500
+_NUMBER = r"(?<![\w.,/:+*^-])([-\u2212]?\d+(?:\.\d+)?(?:/\d+)?)(?!/?\d|[.,:]\d|[-\u2212+*^(!]|\s?%)"
+_UNIT = r"((?: ?[^\W\d_]{1,9}\b)?)"
+_IS = r"(?:is|are|ist|sind|est|sont|es|son|\u00e9|\u00e8|jest)"
+_LARGER = (
+    r"(?:larg|bigg|great|high|long|heavi|tall)e(?:r|st)|more|gr\u00f6\u00df(?:er|te)|mehr|h\u00f6her|l\u00e4nger|schwerer"
+    r"|plus grande?|sup\u00e9rieure?|mayor|m\u00e1s grande|maior|maggiore|pi\u00f9 grande|groter|grootste|meer"
+    r"|wi\u0119ksz[aey]"
+)
+_SMALLER = (
+    r"(?:small|low|short|light|few)e(?:r|st)|less|klein(?:er|ste)|weniger|niedriger|k\u00fcrzer|leichter|plus petite?"
+    r"|inf\u00e9rieure?|menor|m\u00e1s peque\u00f1[ao]|minore|pi\u00f9 piccol[ao]|minder|mniejsz[aey]"
+)
+_COMPARED = rf"(?:({_LARGER})|{_SMALLER})"
+_PARTED = "\n\0\n"
+# "A tenth of 50 is less than 6" and "room 12 is larger than 14" compare something else than these numbers.
+_BEFORE = (
+    r"(?:^|[.,;:!\n(\"]\s{0,3}|\b(?:that|so|and|since|because|as|number|means|dass|weil|denn|und|zahl|que|car|et|nombre"
+    r"|porque|y|n\u00famero|che|perch\u00e9|e|dat|want|en|\u017ce|bo|i) )"
+)
+_THAN = r" (?:than|als|que|di|dan|ni\u017c|od|\u00e0) "
+_THAN_NUMBER = re.compile(rf"{_THAN}\**[-\u2212]?\d")
+_COMPARISON = re.compile(
+    rf"{_BEFORE}{_NUMBER}{_UNIT} {_IS} (?:[a-z]{{4,9}} )?{_COMPARED}{_THAN}{_NUMBER}{_UNIT}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OF_TWO = r"(?: (?:one|number|value|fraction|decimal|zahl|nombre|n\u00famero|numero|getal|liczba))?"
+_CHOICE = re.compile(
+    rf"\b(?:which|what|welche|was|quel|cu\u00e1l|quale?|welk|kt\u00f3ra){_OF_TWO} {_IS}(?: \w{{2,3}})? {_COMPARED}"
+    rf"{_OF_TWO} ?[,:]? {_NUMBER},? (?:or|oder|ou|o|of|czy) {_NUMBER} ?\?",
+    re.IGNORECASE,
+)
+# An answer may take a comparison back, or only quote it; "3.11 is higher than 3.9" is right of versions.
+_TAKEN_BACK = re.compile(
+    r"\?|n't\b|\b(?:not|never|wrong|false|myth|mistak\w{1,4}|but|however|if|think|thought|versions?|releases?|nicht|falsch"
+    r"|aber|wenn|pas|faux|mais|si|pero|falso|mas|ma|niet|maar|nie|ale|version(?:en)?|versi\u00f3n|vers\u00e3o|wersja)\b",
+    re.IGNORECASE,
+)
+
+
+def compares_wrongly(text: str, prompt: str = "") -> bool:
+    """Checks for a comparison of two numbers that does not hold, or for the wrong one of two to choose from."""
+    if len(text) > LONGEST or not (_THAN_NUMBER.search(text) or _CHOICE.search(prompt)):
+        return False
+    if _TAKEN_BACK.search(text) or _TAKEN_BACK.search(prompt.rstrip("? \n")):
+        return False
+    # "1.000" has two readings; an answer is right if all its comparisons hold in one of them.
+    both = (each.partition(_PARTED) for each in readings(without_emphasis(f"{text}{_PARTED}{prompt}")))
+    held = [all(found) for plain, _, asked in both if (found := [*_holding(plain, asked)])]
+    return bool(held) and not any(held)
+
+
+def _holding(text: str, prompt: str) -> Iterator[bool]:
+    """Yields for each comparison whether it holds, and for a choice whether the answer names more than the wrong one.
+
+    In unknown units a comparison holds. With several scales, as of metric units, it holds if it does in one.
+    """
+    for one, unit, larger, other, other_unit in _COMPARISON.findall(text):
+        if unit == other_unit or all(units(name) or not content_stems(name) for name in (unit, other_unit)):
+            scales = conversions(f"{one}{unit}", f"{other}{other_unit}")
+            yield not scales or any(_is_ordered(_value(one) * scale, _value(other), larger) for scale in scales)
+    if found := _CHOICE.search(prompt):
+        larger, *offered = found.groups()
+        wrong, right = sorted(offered, key=_value, reverse=not larger)
+        yield {*re.findall(_NUMBER, text)} != {wrong} or _value(wrong) == _value(right)
+
+
+def _is_ordered(one: float, other: float, larger: str) -> bool:
+    return one > other if larger else one < other
+
+
+def _value(written: str) -> float:
+    number, _, divisor = written.replace("\u2212", "-").partition("/")
+    return float(number) / (float(divisor or 1) or 1)

@@ -321,8 +321,8 @@ async def find_unreachable(models: Iterable[tuple[str, Model]]) -> list[str]:
     for name, model in models:
         names.setdefault(model.upstream, []).append(name)
         needed[model.upstream] = model
-    faults = await asyncio.gather(*map(_fault, needed.values()))
-    return [f"{', '.join(names[where])}: {fault}" for where, fault in zip(needed, faults, strict=True) if fault]
+    faults = zip(needed, await asyncio.gather(*map(_fault, needed.values())), strict=True)
+    return [f"{', '.join(dict.fromkeys(names[where]))}: {fault}" for where, fault in faults if fault]
 
 
 async def _fault(model: Model) -> str:

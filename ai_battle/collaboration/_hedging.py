@@ -13,6 +13,7 @@ from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit, Event, TextDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
+from ..core.helping import NOT_NEEDED
 from ..core.messages import assistant
 from ..judging.detector import StuckDetector
 from ._attempts import TRUSTED, Attempts, Candidate, Strategy, answer_in_place, take_over
@@ -224,7 +225,8 @@ class HedgedModel(Strategy):
             await asyncio.wait([own, help_], return_when=asyncio.FIRST_COMPLETED)
             if own.done() and not own.exception() and not attempts.stuck:
                 await _end(help_)
-                await attempts.turn.report_failure("the model that it helps has answered first")
+                reason = "the model that it helps has answered first"
+                await attempts.turn.report_failure(reason, kind=NOT_NEEDED)
             elif answer := await help_:
                 await _end(own)  # cancel first, or it might still replace the helper's answer with its own
                 await attempts.put_in_place(Candidate(answer, TRUSTED))

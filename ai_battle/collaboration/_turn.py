@@ -288,7 +288,7 @@ class Turn:
             return draft
         if draft:
             await self.drop(draft, str(failed))
-        await self.report_failure(failed, what_for)
+        await self.report_failure(str(failed) if draft else failed, what_for)  # with an answer, no call has failed
         return None
 
     async def _answer_in_time(
@@ -355,7 +355,7 @@ class HelperPool(ModelClient):
                 await emit(Draft(response, response.usage).drop_event(why))
             except TimeoutError:
                 why = f"no answer within {self._share or 0:.4g} s"
-                await emit(AttemptFailed("helper", 1, why, self._share or 0, timed_out=True))
+                await emit(AttemptFailed("helper", 1, why, self._share or 0, timed_out=True, kind="timeout"))
             except ProviderError as error:
                 why = str(error)
             await emit(Warned(f"A helper failed, and the next one is asked: {why}"))

@@ -131,7 +131,7 @@ class ContextTooLong(ProviderError):
 
 
 def failure_kind(error: AIBattleError) -> str | None:
-    """Returns the kind of a failed call for logs and metrics, or None if no call failed."""
+    """Returns the kind of a failed call for logs and metrics, or None if the call brought an answer."""
     match error:
         case BudgetExceeded():
             return "budget"
@@ -141,6 +141,8 @@ def failure_kind(error: AIBattleError) -> str | None:
             return f"http_{status}"
         case Unreachable():
             return "connection"
+        case BadReply() if not isinstance(error, EmptyAnswer):
+            return "bad_reply"
     return None
 
 

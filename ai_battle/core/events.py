@@ -99,7 +99,8 @@ class UsageReported:
 class AttemptFailed:
     """One attempt at a call failed, so listeners discard its deltas. `partial` is the text that it had produced.
 
-    `timed_out`: a timeout expired, which `reason` names.
+    `timed_out`: a timeout expired, which `reason` names. `kind` is that of the error, for logs and metrics: http_500,
+    timeout, connection, bad_reply; None if the call brought an answer, but none to be used.
     """
 
     model: str
@@ -112,6 +113,7 @@ class AttemptFailed:
     raw: str = ""
     speaker: str = ""
     timed_out: bool = False
+    kind: str | None = field(default=None, metadata=SPARSE)
 
 
 @dataclass(frozen=True, slots=True)

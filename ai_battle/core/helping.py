@@ -10,6 +10,8 @@ VERIFICATION = "verification"
 """The value of `AnswerChecked.by` for an answer that was verified by running it."""
 Role = Literal["own", "helper", "boost", "peer", "judge", "chair", "arbiter"]
 """The purpose of a call: the model answers itself, or helps one that answers. An arbiter judges a whole run."""
+NOT_NEEDED = "not_needed"
+"""The value of `HelpFailed.kind` for a helper that was cancelled, since the helped model had a good answer first."""
 MOST_CHARACTERS = 16_000
 """The most characters of a text in an event. Longer ones keep their beginning and end, and say what is left out."""
 
@@ -81,7 +83,8 @@ class ModelConsulted:
 class HelpFailed:
     """The other model returned nothing usable, for `reason`; the turn goes on without it.
 
-    `kind` is that of an error, for logs: http_500, timeout, connection, budget, or limit for one of the pair's limits.
+    `kind` is that of an error, for logs: http_500, timeout, connection, bad_reply, budget, limit for one of the pair's
+    limits, or `NOT_NEEDED`, which is no failure.
     """
 
     strategy: str

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from ..core.client import ClientWrapper, ModelClient
-from ..core.errors import CutShort, ProviderError, RateLimited, TimedOut
+from ..core.errors import CutShort, ProviderError, RateLimited, TimedOut, failure_kind
 from ..core.events import AttemptFailed, Emit, Retrying, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.ledger import reserve
@@ -330,8 +330,9 @@ class ProviderCaller(ClientWrapper):
         await asyncio.sleep(delay)
 
     def _failure_event(self, error: ProviderError, attempt: int, seconds: float) -> AttemptFailed:
+        is_late, kind = isinstance(error, TimedOut), failure_kind(error)
         facts = (str(error), seconds, error.status, error.request_id, error.partial, error.raw)
-        return AttemptFailed(self._name, attempt, *facts, timed_out=isinstance(error, TimedOut))
+        return AttemptFailed(self._name, attempt, *facts, timed_out=is_late, kind=kind)
 
 
 def _may_go_on(failures: Sequence[ProviderError], retries: int) -> bool:

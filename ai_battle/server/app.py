@@ -162,8 +162,10 @@ async def _stream_answer(state: ServerState, stream: ClientStream, call: ServedR
 
 
 async def _count_tokens(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
-    """Returns an estimate, which costs no call."""
+    """Returns an estimate, which costs no call. Raises `NoRoute` for a model that nobody could ask."""
     body = await _read_body(state, api, http, stats)
+    stats.model = model_in(body.fields)
+    state.routes.find(stats.model)
     decoded = api.decode(replace(body, fields={"max_tokens": 1, **body.fields}, made={}))
     return web.json_response({"input_tokens": max(1, estimate_request(decoded.request))}, headers=stats.ids)
 

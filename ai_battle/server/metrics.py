@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from time import perf_counter
 from traceback import walk_tb
 from typing import Any, NamedTuple, TypeAlias
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ..core.errors import AIBattleError, Unreachable
 from ..core.events import AttemptFailed, Event, Warned
 from ..core.exchange import Usage
-from ..core.helping import VERIFICATION, BoostStep, HelpAsked, HelpFailed
+from ..core.helping import NOT_NEEDED, VERIFICATION, BoostStep, HelpAsked, HelpFailed
 from ..core.ledger import Budget
 from .errors import BrokenStream, Crashed, Denied, client_failure
 from .keys import ANYBODY, KeyHolder
@@ -63,16 +64,17 @@ class RequestStats:
                 self._count_help(event)
             case Warned(option=option) if option and option not in self.left_out:
                 self.left_out.append(option)
-            case AttemptFailed():
-                self.upstream_errors.append(_kind(event))
+            case AttemptFailed(kind=str(kind)):
+                self.upstream_errors.append(kind)
 
     def _count_help(self, event: HelpAsked | HelpFailed | BoostStep) -> None:
         match event:
             case HelpAsked():
                 self._has_helped, self._helps = self.has_help, event.is_help
-            case HelpFailed():
+            case HelpFailed(kind=kind):
                 self._helps = False
-                self.help_failed.append(event.kind or (UNVERIFIED if event.strategy == VERIFICATION else NOTHING))
+                if kind != NOT_NEEDED:
+                    self.help_failed.append(kind or (UNVERIFIED if event.strategy == VERIFICATION else NOTHING))
             case BoostStep(outcome=outcome):
                 self.outcomes.append(outcome)
                 self._helps = self._helps and outcome != "other"
@@ -137,7 +139,8 @@ class RequestStats:
         if self.route and self.route.strategy:
             headers |= {"x-ai-battle-helped": str(self.has_help).lower(), "x-ai-battle-loops": str(len(self.outcomes))}
         if self.budget.ledger.calls and self.usage.cost_usd is not None:
-            headers["x-ai-battle-cost-usd"] = f"{self.usage.cost_usd:.6f}"
+            # The digits of the log, as a cheap request costs a few millionths, but never written "2.7e-06".
+            headers["x-ai-battle-cost-usd"] = f"{Decimal(repr(self.usage.cost_usd)):f}"
         return headers
 
 
@@ -146,12 +149,6 @@ def place_of(crash: BaseException | None) -> str:
     frames = [*walk_tb(crash.__traceback__ if crash else None)]
     where = f" at {frames[-1][0].f_code.co_filename}:{frames[-1][1]}" if frames else ""
     return f"{type(crash).__name__}{where}"
-
-
-def _kind(event: AttemptFailed) -> str:
-    if event.timed_out:
-        return "timeout"
-    return f"http_{event.status}" if event.status else "connection"
 
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)

@@ -73,7 +73,9 @@ def test_a_run_whose_server_went_away_is_told_so_when_it_is_resumed(ai_battle: R
 
 
 def test_a_server_warns_at_its_start(folder: Path) -> None:
-    file = {"server": {"port": 0, "routes": {"a": "ollama/phi4", "b": "openai/gpt-4o"}}, "providers": PROVIDERS}
+    """A model of two routes is named once."""
+    routes = {"a": "ollama/phi4", "b": "openai/gpt-4o", "c": "openai/gpt-4o"}
+    file = {"server": {"port": 0, "routes": routes}, "providers": PROVIDERS}
     (folder / "server.yaml").write_text(yaml.safe_dump(file))
     serve = [sys.executable, "-m", "ai_battle", "serve", "server.yaml"]
     with subprocess.Popen(serve, stderr=subprocess.PIPE, text=True) as server:

@@ -1,5 +1,6 @@
 """`hedge` at a route: a client of a slow model hears the helper in time, and one answer alone."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from ai_battle.testing import FakeProviders, Fault, Reply, fault, reply
 
 from .conftest import Upstream
 from .protocol.speaking import speaking
-from .serving import serving
+from .serving import serving, serving_to
 from .test_optimistic import BODIES, GOOD, MARK, ask
 
 FILE = """
@@ -50,3 +51,15 @@ async def test_a_client_of_a_slow_model_hears_the_helper(
     assert SLOW.startswith(draft)
     assert bool(draft) == bool(mark) == shown
     assert sorted(question.body["model"] for question in upstream.fake.questions) == ["large", "small"]
+
+
+async def test_a_helper_that_is_not_needed_any_more_has_not_failed(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.always(lambda body: reply(GOOD, delay=0.3 if body["model"] == "small" else 60.0))
+    path, log = tmp_path / "server.yaml", list[bytes]()
+    path.write_text(FILE.format(upstream="openai", stream="judged"))
+    async with serving_to(fakes, log.append, str(path)) as (_, address), speaking(address, "pair") as client:
+        assert await ask(client, "chat") == GOOD
+
+    line = json.loads(log[-1])
+    assert sorted(question.body["model"] for question in fakes.openai.questions) == ["large", "small"]
+    assert (line["level"], line["helped"], "help_failed" in line) == ("info", False, False)

@@ -1,6 +1,7 @@
 """What those see that run the server."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +26,7 @@ server:
   log_content: {content}
   keys: [{{key: key-of-team, name: team}}]
   routes: {{large: openai/gpt-4o, down: ollama/phi4}}
-prices: {{openai/gpt-4o: {{input: 1.0, output: 2.0}}}}
+prices: {{openai/gpt-4o: {{input: 1.0, output: 2.0, cache_read: 0.25}}}}
 """
 TEAM = {"x-api-key": "key-of-team"}
 
@@ -107,6 +108,7 @@ async def test_metrics_and_names_of_upstreams_are_for_those_with_a_key(fakes: Fa
         (fault(503), "{}", "rich", "http_503"),
         (fault("reset_before_headers"), "{}", "rich", "connection"),
         (fault("stall_before_headers"), "{helper_timeout: 0.2}", "rich", "timeout"),
+        (fault("malformed_json"), "{}", "rich", "bad_reply"),
         (reply(""), "{}", "rich", "nothing_usable"),
         ("Seven.", "{limits: {calls: 0}}", "rich", "limit"),
         ("Seven.", "{}", "poor", "budget"),
@@ -116,7 +118,10 @@ async def test_metrics_and_names_of_upstreams_are_for_those_with_a_key(fakes: Fa
 async def test_the_log_says_why_a_helper_was_of_no_use(
     fakes: FakeProviders, tmp_path: Path, helper: Any, pair: str, key: str, kind: str
 ) -> None:
-    """The model that it helps answers in each case; the client sees only that it had no help."""
+    """The model that it helps answers in each case; the client sees only that it had no help.
+
+    Only a connection that failed is counted as one: an answer that says nothing is no failed call.
+    """
     path, log = tmp_path / "server.yaml", list[bytes]()
     route = {"primary": "ollama/phi4", "secondary": "openai/gpt-4o", "strategy": "takeover", **yaml.safe_load(pair)}
     keys = [{"key": "rich", "name": "rich"}, {"key": "poor", "name": "poor", "budget_usd": 1e-6}]
@@ -125,7 +130,10 @@ async def test_the_log_says_why_a_helper_was_of_no_use(
     fakes.openai.always(helper)
     async with serving_to(fakes, log.append, str(path)) as (_, address):
         status, _ = await ask_server(address, "/v1/messages", {"model": "pair", **HELLO}, {"x-api-key": key})
+        _, metrics = await fetch(address, "/metrics", **{"x-api-key": key})
 
+    counted = set(re.findall(r'upstream_errors_total{route="pair",kind="(\w+)"}', metrics))
+    assert counted == {kind} & {"http_503", "connection", "bad_reply"}
     line = json.loads(log[-1])
     assert (status, line["level"], line["helped"], line["help_failed"]) == (200, "warning", False, kind)
 
@@ -179,7 +187,9 @@ async def test_peers_that_agree_are_no_help(fakes: FakeProviders, tmp_path: Path
 
 
 async def test_headers_tell_the_route_the_cost_and_an_id(fakes: FakeProviders, tmp_path: Path) -> None:
+    """A cheap request costs a few millionths of a dollar."""
     heads = []
+    fakes.openai.always(reply("Hi.", usage=Usage(5, 1, cache_read_tokens=5)))
     async with (
         serving(fakes, write_config(tmp_path)) as address,
         aiohttp.ClientSession(address, headers=TEAM) as session,
@@ -189,7 +199,7 @@ async def test_headers_tell_the_route_the_cost_and_an_id(fakes: FakeProviders, t
                 await answer.read()
                 heads.append(answer.headers)
 
-    assert float(heads[0]["x-ai-battle-cost-usd"]) > 0
+    assert heads[0]["x-ai-battle-cost-usd"] == "0.00000325"
     assert "x-ai-battle-helped" not in heads[0]
     assert {head["x-ai-battle-route"] for head in heads} == {"large"}
     assert len({head["request-id"] for head in heads} | {head["x-request-id"] for head in heads}) == 2

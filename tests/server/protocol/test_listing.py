@@ -54,8 +54,10 @@ async def test_e_count_local(stage: Stage) -> None:
 
 async def test_e_count_errors(stage: Stage) -> None:
     answered = await stage.client.post("", {"messages": 7}, path=COUNT)
+    unknown = await stage.client.post("", {**HELLO, "model": "nobody"}, path=COUNT)
 
     assert (answered.status, answered.body["error"]["type"]) == (400, "invalid_request_error")
+    assert (unknown.status, unknown.body["error"]["type"]) == (404, "not_found_error")
 
 
 async def test_e_models(stage: Stage) -> None:

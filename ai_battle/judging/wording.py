@@ -52,7 +52,7 @@ def denial(case: Case) -> float:
 
 def only_gives_up_(case: Case) -> float:
     """Returns 1 for an answer that only says that it can't. "Nothing found" may be a tool's result, though."""
-    if _may_refuse(case) or (case.results and not has_informative_results(case)):
+    if case.calls or _may_refuse(case) or (case.results and not has_informative_results(case)):
         return 0.0
     return float(only_gives_up(case.text, case.prompt))
 
@@ -67,8 +67,8 @@ def empty_promise(case: Case) -> float:
 
 
 def only_offers(case: Case) -> float:
-    """Returns 1 for an offer of help in reply to a request."""
-    return float(not case.context.history and offers_only(case.text, case.prompt))
+    """Returns 1 for an offer of help in reply to a request, unless a call follows: "Let me check" announces it."""
+    return float(not case.calls and not case.context.history and offers_only(case.text, case.prompt))
 
 
 def wrong_form(case: Case) -> float:
@@ -118,7 +118,7 @@ def repetition(case: Case) -> float:
 
 
 def is_truncated(case: Case) -> float:
-    return float(case.context.stop == "length" or is_cut_off(case.whole))
+    return float(case.context.stop == "length" or (not case.calls and is_cut_off(case.whole)))
 
 
 def gives_up(case: Case) -> float:
@@ -150,8 +150,9 @@ _LEAST_WORDS = 8
 
 
 def conversation_measures(case: Case) -> dict[str, float]:
+    """Measures an answer against the speaker's earlier ones. The first farewell need not say anything new."""
     earlier = _latest_texts(case, "assistant")
-    if not earlier:
+    if not earlier or (parts(case.prompt) and not parts(earlier[-1])):
         return {}
     copied = case.text.strip() in (text.strip() for text in earlier) and len(case.text.split()) >= _LEAST_WORDS
     return {

@@ -219,6 +219,14 @@ def test_refusing_is_no_failure_where_tools_are_offered() -> None:
     assert assess(refusal, "Tell me a joke.").at_once
 
 
+@pytest.mark.parametrize(
+    "words", ["Let me check.", "I don't know yet, let me look.", "Sure! How can I help? Let me look.", "Here it is: ("]
+)
+def test_words_before_a_call_need_not_be_an_answer(words: str) -> None:
+    calls = calling("get_weather", city="Oslo", days=3)
+    assert not assess(words, "What will the weather be in Oslo for 3 days?", calls).stuck
+
+
 def test_an_unfit_call_goes_back_to_the_model_once_and_then_is_stuck_at_once() -> None:
     bad = calling("get_weather", days=3)
     assert not assess("", ASKED, bad).at_once
@@ -266,6 +274,13 @@ def test_saying_the_same_again_in_a_conversation_is_stuck() -> None:
     assert not assess(
         "The pond needs cleaning, and the paths want gravel.", "And what else?", Context(history=history)
     ).stuck
+
+
+def test_a_farewell_is_answered_with_nothing_new_once() -> None:
+    history = (user("Weather in Ulm?"), assistant("Sunny, 14 degrees."))
+    assert not assess("You're welcome!", "Thanks, that's all.", Context(history=history)).stuck
+    again = (*history, user("Thanks, that's all."), assistant("You're welcome!"))
+    assert assess("You're welcome, bye!", "Thanks again, bye!", Context(history=again)).stuck
 
 
 def test_a_model_that_is_unsure_of_its_tokens_is_worth_less() -> None:

@@ -11,6 +11,7 @@ from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from . import bodies, streams
 from .bodies import ANY_OBJECT, NOTHING, count, dumps, field_or
+from .dialects.thinking import separate_thought
 from .errors import cut_error, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
 from .errors import http_error as decode_error
 from .messages import as_failure, call_id, decode_call, file_text, join_separated, with_ids, with_system
@@ -136,6 +137,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         if not body.get("done"):
             raise cut_error(message.text)
         stop, model, extra = _stop_from(body, message), field_or(body, "model", ""), unknown_fields(body, KNOWN)
+        message = separate_thought(message, stop)
         return require_content(ModelResponse(message, stop=stop, usage=decode_usage(body), model=model, extra=extra))
 
 
@@ -182,10 +184,11 @@ class OllamaReader(streams.StreamReader):
     def _read(self, name: str, line: dict[str, Any], events: list[Event]) -> str:
         message = line["message"]
         self._think(field_or(message, "thinking", ""), events)
-        self._say(field_or(message, "content", ""), events)
+        self._say_or_think(field_or(message, "content", ""), events)
         if calls := message.get("tool_calls"):
             events.extend(self._take_call(call) for call in calls)
         if line.get("done"):
+            self._end_content(events, is_cut=line.get("done_reason") == "length")
             self.bill, self.is_done = line, True
         return ""
 

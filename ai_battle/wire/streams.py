@@ -15,6 +15,7 @@ from ..core.errors import BadReply, ProviderError
 from ..core.events import Event, TextDelta, ThinkingDelta
 from ..core.exchange import ModelResponse
 from .bodies import dumps, is_whole, loads
+from .dialects.thinking import ThoughtSplitter
 from .errors import UNREADABLE, cut_error, error_in_answer, head, malformed_error, no_answer_error, parse_body
 from .messages import new_id
 
@@ -191,6 +192,7 @@ class StreamReader(ABC):
         self._thoughts: list[str] = []
         self._numbers: dict[str, int] = {}
         self._run = TextEvents()
+        self._splitter = ThoughtSplitter()
 
     @property
     def whole(self) -> bool:
@@ -223,6 +225,23 @@ class StreamReader(ABC):
     def _say(self, text: str, events: list[Event]) -> None:
         if text:
             self._pieces.append(text)
+            events.append(TextDelta(text))
+
+    def _say_or_think(self, content: str, events: list[Event]) -> None:
+        """Reads content that begins with the model's reasoning if the server doesn't separate it."""
+        self._pieces.append(content)
+        self._add_deltas(*self._splitter.feed(content), events)
+
+    def _end_content(self, events: list[Event], *, is_cut: bool = False) -> None:
+        """Releases content that was held back; reasoning without an end is text, as in `separate_thought`."""
+        if not self._splitter.is_past:
+            thought, text = self._splitter.feed("", is_last=True)
+            self._add_deltas(thought, self.text if self._splitter.is_open and not is_cut else text, events)
+
+    def _add_deltas(self, thought: str, text: str, events: list[Event]) -> None:
+        if thought:
+            events.append(ThinkingDelta(thought))
+        if text:
             events.append(TextDelta(text))
 
     def _think(self, thought: str, events: list[Event]) -> None:
@@ -259,6 +278,7 @@ class StreamReader(ABC):
         if not payload or self.is_done:
             return
         if payload == self.end_mark:
+            self._end_content(events)
             self.is_done = True
             return
         try:

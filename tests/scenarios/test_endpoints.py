@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from ai_battle import ConversationManager
+from ai_battle import ConversationManager, ModelRequest, create_client
 from ai_battle.cli import run_command
 from ai_battle.conversation.reading import read
 from ai_battle.core.events import EventLog, Summarised, TurnFinished, Warned
-from ai_battle.testing import FakeProviders, fault
+from ai_battle.core.messages import user
+from ai_battle.testing import FakeProviders, fault, reply
 from tests.pixels import png
 
 from .bodies import TYPES, received_requests
@@ -55,6 +56,46 @@ async def test_any_server_with_the_api_of_openai_has_a_name_of_its_own(fakes: Fa
     (question, *_) = fakes.openai.questions
     assert question.body["model"] == "tiny-7b"
     assert (question.headers["authorization"], question.headers["x-team"]) == ("Bearer mine", "seven")
+
+
+LEFT_INSIDE = {
+    "<think>\nHm, hm.\n</think>\n\nYes.": ("Hm, hm.", "Yes."),
+    "<think>\n\n</think>\n\nYes.": ("", "Yes."),
+    "<think>One.</think><think>Two.</think> Yes.": ("One.Two.", "Yes."),
+    "[THINK]Is it <b>?[/THINK]It is </think>.": ("Is it <b>?", "It is </think>."),
+    "The tag <think>this</think> is a model's.": ("", "The tag <think>this</think> is a model's."),
+    "<reasoning>2+2</reasoning><answer>4</answer>": ("", "<reasoning>2+2</reasoning><answer>4</answer>"),
+    "  <three\n[1]": ("", "  <three\n[1]"),
+    "<think>It never ends, and yet it is four.": ("", "<think>It never ends, and yet it is four."),
+}
+"""What servers without a parser for reasoning send as content: the reasoning in it, and the answer."""
+
+
+@pytest.mark.parametrize(("wire", "type_", "path"), [("openai", "vllm/tiny", "/v1"), ("ollama", "ollama/phi4", "")])
+@pytest.mark.parametrize("content", LEFT_INSIDE)
+async def test_reasoning_at_the_beginning_of_an_answer_is_no_part_of_it(
+    fakes: FakeProviders, wire: str, type_: str, path: str, content: str
+) -> None:
+    fake = getattr(fakes, wire)
+    client = create_client(type_, base_url=fake.url + path)
+    for chunks in (1, 3, len(content)):
+        fake.says(reply(content, chunks=chunks))
+        response = await client.complete(ModelRequest((user("Is it four?"),)), heard := EventLog())
+
+        assert (response.message.thinking.strip(), response.text) == LEFT_INSIDE[content]
+        assert heard.text == response.text
+    await client.aclose()
+
+
+async def test_what_a_model_thinks_ends_no_discussion_and_reaches_nobody(fakes: FakeProviders, here: Path) -> None:
+    fakes.openai.says("<think>Shall I APPROVE? No.</think>\n\nToo long.", "Shorter.", "APPROVE")
+    source = talk("workshop/tiny", providers={"workshop": {"base_url": f"{fakes.openai.url}/v1"}})
+    source["discussion"]["stop"] = {"phrase": "APPROVE"}
+
+    result = await ConversationManager.from_config(source).run_discussion()
+
+    assert [message.text for message in result.messages[1:]] == ["Too long.", "Shorter.", "APPROVE"]
+    assert not any("Shall I" in str(question.body) for question in fakes.openai.questions)
 
 
 def run_source(source: dict[str, Any], *options: str) -> int:

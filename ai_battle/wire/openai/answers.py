@@ -12,6 +12,7 @@ from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ...core.messages import Message, Text, Thinking
 from ..blocks import AnswerBlock, BlockWriter, Failure
 from ..bodies import count, dumps, field_or, given_id, read_arguments
+from ..dialects.thinking import separate_thought
 from ..errors import empty_answer, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
 from ..streams import DONE, StreamReader
 from .messages import KNOWN as MESSAGE_FIELDS
@@ -60,6 +61,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
             raise error_in_answer(choice)
         message = decode_answer(choice["message"])
         stop, model = _stop_from(choice.get("finish_reason"), message), field_or(body, "model", "")
+        message = separate_thought(message, stop)
         extra = unknown_fields({**body, "choice": own(unknown_fields(choice, CHOICE_FIELDS))}, KNOWN)
         usage, id_ = decode_usage(body), given_id(body)
         return require_content(ModelResponse(message, stop=stop, usage=usage, model=model, extra=extra, id=id_))
@@ -204,13 +206,13 @@ class ChatReader(StreamReader):
         delta = choice.get("delta") or {}
         content = delta.get("content")
         if isinstance(content, str) and delta.keys() <= PLAIN:
-            self._say(content, events)
-            return "" if self._has_ended(choice) else content
+            self._say_or_think(content, events)
+            return "" if self._has_ended(choice, events) or not self._splitter.is_past else content
         self._read_rare(delta, events)
-        self._has_ended(choice)
+        self._has_ended(choice, events)
         return ""
 
-    def _has_ended(self, choice: Mapping[str, Any]) -> bool:
+    def _has_ended(self, choice: Mapping[str, Any], events: list[Event]) -> bool:
         """Reads the fields next to the delta. Returns whether there were any."""
         reason, probabilities = choice.get("finish_reason"), choice.get("logprobs")
         self._gives_reasons = self._gives_reasons or "finish_reason" in choice
@@ -218,6 +220,7 @@ class ChatReader(StreamReader):
             raise error_in_answer(choice, "always", self.text)
         if reason:
             self._reason = reason
+            self._end_content(events, is_cut=STOPS.get(reason) == "length")
             _merge(self._choice, choice, CHOICE_FIELDS | {"logprobs"})
         if probabilities:
             _merge(self._choice, {"logprobs": probabilities}, NONE)
@@ -234,7 +237,7 @@ class ChatReader(StreamReader):
                 self._refused = True
                 events.append(REFUSES)
             if isinstance(part, Text | Thinking):
-                (self._say if isinstance(part, Text) else self._think)(part.text, events)
+                (self._say_or_think if isinstance(part, Text) else self._think)(part.text, events)
         _merge(self._message, delta, MESSAGE_FIELDS)
 
     def _grow_call(self, fragment: Mapping[str, Any]) -> ToolCallDelta:

@@ -106,6 +106,8 @@ def build(
     context = replace(context, providers={**context.providers, PERSON: {"read": ask}})
     models = _participant_models(loaded, context)
     pairs, tool_set = Pairs(discussion, context), None
+    if wrong := [*pairs.strategy_problems(trusted=True)]:
+        raise ConfigProblems(map(loaded.location_of, wrong))
     # Add tools before helpers, because a strategy wraps a model that already has its tools.
     if users := _tool_users(pairs, models):
         equipped = discussion if has_tools(discussion) else discussion.model_copy(update={"tools": None})

@@ -109,12 +109,17 @@ class Pairs:
             yield from self._wrong_hedge(pair)
             if pair.pair.calibration == AUTO:
                 yield pair.problem("auto is for the pairs of a server; name the file of a calibration", "calibration")
-            try:
-                strategies.check(pair.pair)
-            except ConfigError as error:
-                yield strategies.problem_of(pair.pair, pair.path, error)
+        yield from self.strategy_problems()
         yield from self._duplicates()
         yield from self._circles()
+
+    def strategy_problems(self, *, trusted: bool = False) -> Iterator[Problem]:
+        """Yields problems of what the strategies are given; those in files are imported only if they are `trusted`."""
+        for pair in self.all:
+            try:
+                strategies.check(pair.pair, trusted=trusted)
+            except ConfigError as error:
+                yield strategies.problem_of(pair.pair, pair.path, error)
 
     def _wrong_primary(self, each: ResolvedPair) -> Iterator[Problem]:
         """Yields a problem for a primary that is neither a participant nor a helper, and for a helper of itself."""

@@ -49,14 +49,11 @@ def names() -> list[str]:
 def factory(name: str) -> Callable[..., ModelClient]:
     """Returns a strategy's `create`. Raises `ConfigError` with similar names."""
     try:
-        found: Callable[..., ModelClient] | None = getattr(plugins.load(STRATEGIES, name), "create", None)
+        return plugins.factory(STRATEGIES, name)
     except ConfigError as error:
         if "." in name:
             raise
         raise ConfigError(f"there is no strategy {name!r}{near(name, names())}") from error
-    if not callable(found):
-        raise ConfigError(f"there is no strategy {name!r}{near(name, names())}")
-    return found
 
 
 def traits(name: str, *, trusted: bool = True) -> StrategyTraits:

@@ -1,7 +1,9 @@
 """The tree of all errors. Each message names the thing, the place and the way out."""
 
+import os
 from asyncio import CancelledError
 from contextlib import suppress
+from traceback import walk_tb
 from types import TracebackType
 from typing import Literal
 
@@ -157,8 +159,23 @@ def error_text(error: BaseException | None) -> str:
     return ""
 
 
+_INSTALLED = tuple(os.path.dirname(file) for file in (os.__file__, os.path.dirname(__file__)))
+_PACKAGES = ("site-packages", "dist-packages")
+
+
+def _own_line(trace: TracebackType | None) -> str:
+    """Returns the last line of the user's own code that an exception came through, as the end of a message."""
+    lines = ((frame.f_code.co_filename, number) for frame, number in walk_tb(trace))
+    own = [
+        f" ({os.path.basename(file)}, line {number})"
+        for file, number in lines
+        if os.path.isabs(file) and not file.startswith(_INSTALLED) and not any(name in file for name in _PACKAGES)
+    ]
+    return own[-1] if own else ""
+
+
 class translate_errors:  # noqa: N801 - used like contextlib.suppress
-    """Turns any foreign exception of a plug-in, a tool or a listener into `raises("what: ...")`."""
+    """Turns any foreign exception of a plug-in, a tool or a listener into `raises("what: ...")`, with its line."""
 
     __slots__ = ("_raises", "_what")
 
@@ -173,4 +190,5 @@ class translate_errors:  # noqa: N801 - used like contextlib.suppress
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error and not isinstance(error, UNTRANSLATED):
-            raise self._raises(f"{self._what}: {type(error).__name__}: {error_text(error)}") from error
+            said = f"{type(error).__name__}: {error_text(error)}{_own_line(trace)}"
+            raise self._raises(f"{self._what}: {said}") from error

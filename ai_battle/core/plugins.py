@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from .errors import ConfigError, translate_errors
 
@@ -75,10 +75,10 @@ def create(package: str, name: str, *args: Any, **options: Any) -> Any:
 
 def factory(package: str, name: str) -> Callable[..., Any]:
     """Returns the function `create` of a plug-in. Raises `ConfigError` if it has none."""
-    found: Callable[..., Any] | None = getattr(load(package, name), "create", None)
-    if found is None:
+    found = getattr(load(package, name), "create", None)
+    if not callable(found):
         raise ConfigError(f"{name!r} has no function 'create', so it can't be used as one of {package}.")
-    return found
+    return cast(Callable[..., Any], found)
 
 
 def traits(package: str, name: str, usual: T) -> T:

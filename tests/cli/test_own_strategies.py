@@ -74,8 +74,8 @@ def test_validating_imports_nothing(ai_battle: Run, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "words"),
     [
-        ("x = 1", "there is no strategy"),
-        ("1 / 0", "does not load: ZeroDivisionError"),
+        ("x = 1", "has no function 'create'"),
+        ("\n1 / 0", "does not load: ZeroDivisionError: division by zero (second_opinion.py, line 2)"),
         ("def create(:", "does not load: SyntaxError"),
     ],
 )
@@ -84,6 +84,18 @@ def test_a_file_that_is_none_is_told(ai_battle: Run, folder: Path, source: str, 
 
     said = ai_battle("run", write_config(), "--trust")
     assert said.code == 2
+    assert words in said.err
+
+
+@pytest.mark.usefixtures("second_opinion")
+@pytest.mark.parametrize(
+    ("options", "words"), [("shortst: 40", "did you mean 'shortest'?"), ("shortest: forty", "must be a whole number")]
+)
+def test_a_wrong_option_is_told_with_its_place(ai_battle: Run, options: str, words: str) -> None:
+    said = ai_battle("run", write_config(strategy=f"second_opinion\n        options: {{{options}}}"), "--trust")
+
+    assert said.code == 2
+    assert "talk.yaml:12:18 discussion.collaboration.pairs[0].options: " in said.err
     assert words in said.err
 
 

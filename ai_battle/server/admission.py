@@ -1,9 +1,10 @@
-"""Admission control: how many requests are answered at once, and how long a request may take to arrive."""
+"""Admission control: how many requests are answered at once, how long one may take to arrive, and when all end."""
 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from random import random
 
@@ -157,6 +158,32 @@ class Admission:
     def _next_queue(self) -> KeyQueue | None:
         ready = (queue for queue in self._queues.values() if queue.waiting and queue.has_room)
         return min(ready, key=lambda queue: queue.last_served, default=None)
+
+
+class Closing:
+    """Ends all running answers of a server that closes."""
+
+    def __init__(self) -> None:
+        self._answers: set[asyncio.Timeout] = set()
+
+    @asynccontextmanager
+    async def may_end(self) -> AsyncIterator[None]:
+        """Raises `Denied` in the block when `end_answers` is called."""
+        answer = asyncio.timeout(None)
+        self._answers.add(answer)
+        try:
+            async with answer:
+                yield
+        except TimeoutError as error:
+            if not answer.expired():
+                raise
+            raise Denied(503, "The server ends before the answer has come: send it again.", retry_after=SOON) from error
+        finally:
+            self._answers.discard(answer)
+
+    def end_answers(self) -> None:
+        for answer in self._answers:
+            answer.reschedule(0)
 
 
 async def read_body(http: web.Request, limits: ServerLimits) -> bytes:

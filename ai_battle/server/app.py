@@ -125,7 +125,8 @@ async def _answer_by_route(state: ServerState, http: web.Request, call: ServedRe
 
 
 async def _send_whole(state: ServerState, http: web.Request, call: ServedRequest) -> web.StreamResponse:
-    response = await call.complete(call.route.make(), call.stats)
+    async with state.closing.may_end():
+        response = await call.complete(call.route.make(), call.stats)
     writer = call.writer(http)
     body = writer.whole(response)
     await call.store(writer)
@@ -151,7 +152,8 @@ async def _stream_answer(state: ServerState, stream: ClientStream, call: ServedR
     """Streams an answer. Raises errors that occur before anything was sent; reports later ones in the stream."""
     try:
         with GUARDED:
-            response = await stream.answer(client)
+            async with state.closing.may_end():
+                response = await stream.answer(client)
         if state.log_content:
             call.stats.content["answer"] = response.text
     except AIBattleError as error:

@@ -27,7 +27,7 @@ NO_RETRY = {"x-should-retry": "false"}
 
 
 class Denied(AIBattleError):
-    """A request refused before any model is called, with an HTTP `status` and `headers`; `kind` is that of a `Failure`.
+    """A request that this server refuses itself, with an HTTP `status` and `headers`; `kind` is that of a `Failure`.
 
     `retry_after` is in seconds.
     """

@@ -30,7 +30,7 @@ POLL_SECONDS = 1.0
 KEEP_ALIVE = 75.0
 """Seconds an idle connection stays open: more than nginx's 60, so that it never reuses one just closed."""
 LINGER = 1.0
-"""Seconds for which the rest of a refused body is read, so that its client gets to see the error."""
+"""Seconds for which the rest of a refused body is read, or an ended answer is written: clients get to see the error."""
 GC_THRESHOLDS = (2_000, 5, 2)
 ENDING = "Ending: no new requests; running answers are finished. A second signal ends at once."
 END_SIGNALS = ("SIGINT", "SIGTERM")
@@ -51,12 +51,12 @@ async def listening(
 
     `write` receives the log; a `worker` brings its own sockets. Raises `ConfigError` if the address can't be bound.
     """
-    state = config.make_state(write, worker)
+    state, grace = config.make_state(write, worker), config.server.limits.grace_seconds
     runner = web.AppRunner(
         create_app(state),
         handler_cancellation=True,
         access_log=None,
-        shutdown_timeout=config.server.limits.grace_seconds / 2,  # aiohttp waits for handlers twice that long
+        shutdown_timeout=(grace + LINGER) / 2,  # aiohttp waits for handlers twice that long
         keepalive_timeout=KEEP_ALIVE,
         lingering_time=LINGER,
         logger=ConnectionLog(lambda: state.log).logger,
@@ -69,7 +69,9 @@ async def listening(
             await state.warn_of_other_limits()
             yield state, f"http://{f'[{host}]' if ':' in host else host}:{port}"
     finally:
+        ending = asyncio.get_running_loop().call_later(grace, state.closing.end_answers)
         await runner.cleanup()  # first, as it waits for running answers, which still use the state
+        ending.cancel()
         await state.aclose()
 
 

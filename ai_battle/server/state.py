@@ -13,7 +13,7 @@ from ..core.errors import AIBattleError, StoreError
 from ..core.telemetry import Telemetry
 from ..evidence.store import EvidenceStore
 from ..wire.blocks import Failure
-from .admission import Admission
+from .admission import Admission, Closing
 from .advisors import AdvisorPolicy
 from .clients import PlanStore, SignatureCache
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
@@ -78,6 +78,7 @@ class ServerState:
     keys: Keys = field(default_factory=Keys)
     budgets: KeyBudgets = field(default_factory=KeyBudgets)
     admission: Admission = field(default_factory=Admission)
+    closing: Closing = field(default_factory=Closing)
     metrics: Metrics = field(default_factory=Metrics)
     log: RequestLog = field(default_factory=RequestLog)
     log_content: bool = False

@@ -16,7 +16,7 @@ import pytest
 from ai_battle.testing import FakeProviders, fault, reply
 from tests.clocks import set_forward
 
-from .serving import ask_server, serving, until
+from .serving import ask_server, serving_to, until
 
 HELLO: dict[str, Any] = {"model": "one", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
 TEXT = "word " * 12
@@ -151,22 +151,31 @@ async def test_new_requests_are_refused_while_the_last_ones_end(fakes: FakeProvi
     assert len(fakes.openai.questions) == 1
 
 
-async def test_answers_have_the_grace_of_the_file_and_no_more(fakes: FakeProviders, tmp_path: Path) -> None:
-    """Who runs the server kills it a little later, and what is not booked by then counts as spent in full."""
-    file = tmp_path / "server.yaml"
-    file.write_text("server: {limits: {grace_seconds: 60}, routes: {one: openai/large}}")
-    fakes.openai.says(fault("stall_before_headers"))
+@pytest.mark.parametrize(("stream", "status"), [(False, 503), (True, 200)], ids=["whole", "streamed"])
+async def test_answers_have_the_grace_of_the_file_and_no_more(
+    fakes: FakeProviders, tmp_path: Path, *, stream: bool, status: int
+) -> None:
+    """Who runs the server kills it a little later, and what is not booked by then counts as spent in full.
+
+    The client gets an error that says so, and in the log it is not the client that has left.
+    """
+    file, log = tmp_path / "server.yaml", list[bytes]()
+    file.write_text("server: {limits: {grace_seconds: 50}, routes: {one: openai/large}}")
+    fakes.openai.says(fault("stall_mid_stream"))
     async with AsyncExitStack() as stack:
-        address = await stack.enter_async_context(serving(fakes, str(file)))
-        asking = asyncio.create_task(ask_server(address, "/v1/messages", HELLO))
+        _, address = await stack.enter_async_context(serving_to(fakes, log.append, str(file)))
+        asking = asyncio.create_task(ask_server(address, "/v1/messages", {**HELLO, "stream": stream}))
         await until(lambda: bool(fakes.openai.questions))
         ending = asyncio.create_task(stack.aclose())
         await _let_pass(45)
         assert not ending.done()
         await _let_pass(30)
         await until(ending.done)
-        with pytest.raises(aiohttp.ClientConnectionError):
-            await asking
+        answered, told = await asking
+
+    error = (json.loads(told.splitlines()[-2].removeprefix("data: ")) if stream else told)["error"]
+    assert (answered, error["message"]) == (status, "The server ends before the answer has come: send it again.")
+    assert json.loads(log[-1])["status"] == 503
 
 
 async def _let_pass(seconds: int) -> None:

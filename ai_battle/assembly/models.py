@@ -14,6 +14,7 @@ from ..config.participants import Capabilities
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
+from ..core.exchange import Usage
 from ..core.ledger import SpendingLimits, unpriced_reason
 from ..core.messages import FILE_KINDS
 from ..core.redaction import NO_SECRETS, Redactor, without_keys
@@ -155,6 +156,11 @@ class Model:
     def window(self) -> int | None:
         """The context in tokens, or None if unknown."""
         return self.find_window()
+
+    def usage_at_price(self, read: int, written: int = 0) -> Usage:
+        """Returns a usage of so many tokens with what it costs."""
+        usage = Usage(read, written)
+        return replace(usage, cost_usd=self.price.cost(usage) if self.price else None)
 
 
 def live_model(client: ModelClient) -> Model:

@@ -110,12 +110,7 @@ def _cap_calls(calls: float | None, recipe: "Recipe") -> float | None:
 
 
 def _estimate_usage(model: Model, read: int, written: int) -> Usage:
-    return _priced_usage(model, min(read, model.window or read), written)
-
-
-def _priced_usage(model: Model, read: int, written: int = 0) -> Usage:
-    usage = Usage(read, written)
-    return replace(usage, cost_usd=model.price.cost(usage) if model.price else None)
+    return model.usage_at_price(min(read, model.window or read), written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +222,7 @@ def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer
     recipes = (each for each in setup.assembled.help.recipes.get(name, ()) if not each.is_of_helper)
     others = tuple(one for recipe in recipes for one in helps(name, recipe, turns, read))
     files, kept = (tuple(_files(each.messages, counted)) for each in (request, later))
-    of_files = _priced_usage(model, _tokens(files) + _tokens(kept) * (turns - 1))
+    of_files = model.usage_at_price(_tokens(files) + _tokens(kept) * (turns - 1))
     return Expected(name, str(model.name), request, turns, usage, others, files, of_files)
 
 
@@ -278,4 +273,4 @@ def _usage(model: Model, sizes: tuple[int, int], per_round: float, turns: int) -
     """Sums all requests: each holds the rounds before it, up to the model's window; files may be in the first alone."""
     most = model.window or 10**9
     read = sum(min(int(sizes[number > 0] + per_round * number), most) for number in range(turns))
-    return _priced_usage(model, read, usual_answer(model) * turns)
+    return model.usage_at_price(read, usual_answer(model) * turns)

@@ -19,23 +19,20 @@ from ..core.errors import ConfigError
 from ..core.events import (
     Emit,
     Event,
-    ModelReplied,
     RunFinished,
     RunForked,
     RunResumed,
     RunStarted,
-    TurnFinished,
     Warned,
     ignore,
 )
 from ..core.exchange import Usage, Wants
 from ..core.helping import HelpSummed, RunJudged
-from ..core.ledger import NO_LIMITS, Ledger, SpendingLimits
+from ..core.ledger import NO_LIMITS, SpendingLimits
 from ..core.messages import Message, Part
 from ..core.object_store import shown_path
 from ..core.plugins import check_options, near
 from ..core.telemetry import Telemetry, span, use_telemetry
-from ..core.tooling import ToolCalled
 from ..tools.approval import Ask
 from ..tools.base import Tool, ToolRegistry
 from . import forking, outcome, reading, rundir
@@ -46,11 +43,12 @@ from .person import Reader, keyboard
 from .phases import Phase, Visibility
 from .plan import GoalMode, Mode, Plan, Selection
 from .prompting import role_prompt, view_of
+from .resuming import book_lost_calls, lost_call_warning, restore_state
 from .setup import ClientSetup, FileSetup, RunSetup, SetupSource, load_checked
 from .state import EventDispatcher, State
 
 if TYPE_CHECKING:
-    from ..collaboration._turn import HelpUse
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,11 +194,12 @@ class ConversationManager:
                     return _result(progress.ended, run_dir, progress.help, progress.judged)
                 settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
                 async with source.open(progress.positions) as setup:
-                    state = _restore_state(setup, (event for _, event in reading.read(run_dir)))
+                    state = restore_state(setup, (event for _, event in reading.read(run_dir)))
+                    lost = book_lost_calls(setup, state)
                     go_on = RunResumed(state.turn + 1, os.getpid(), settings, setup.plan.model_types)
                     writer = source.journal_writer(journal)
                     dispatcher = EventDispatcher(writer, state, emit, source.redactor, wants)
-                    return await _run(setup, journal, dispatcher, go_on)
+                    return await _run(setup, journal, dispatcher, *lost, go_on, *map(lost_call_warning, lost))
 
     async def fork(
         self, run_dir: str | os.PathLike[str], turn: int, emit: Emit = ignore, wants: Wants | None = None
@@ -216,7 +215,7 @@ class ConversationManager:
             events = forking.events_through(origin, turn)
             async with source.open(forking.script_positions(events)) as setup:
                 begin = RunStarted(source.name, "", setup.plan.model_types, rundir.settings(source.config))
-                state = _restore_state(setup, (*events, begin))
+                state = restore_state(setup, (*events, begin))
                 forking.require_turns_left(state, setup.plan, turn)
                 begin = replace(begin, run_dir=str(rundir.create(source.name, self._out)))
                 async with Journal.create(Path(begin.run_dir), source.durability, source.config) as journal:
@@ -260,35 +259,6 @@ class ConversationManager:
             return [*self.conversation_history]
         asking = "assistant" if role in ("human", "user") else "user"
         return [*self.conversation_history, {"role": asking, "content": prompt}]
-
-
-def _restore_state(setup: RunSetup, events: Iterable[Event]) -> State:
-    """Rebuilds the state from the journal, together with what helpers had used and where ladders stood."""
-    state = State(setup.plan)
-    for event in events:
-        state.apply(event)
-        is_judging = isinstance(event, ModelReplied) and event.role == "arbiter"
-        _book(event, state.judging if is_judging else state.use.ledger, setup.assembled.help.use)
-    # Count help by requests, not replies, because a failed request used up a call as well.
-    for name, use in setup.assembled.help.use.items():
-        use.calls = state.help.asked[name]
-    state.ladders.restore(setup.assembled.help.standings)
-    return state
-
-
-def _book(event: Event, ledger: Ledger, help_use: "Mapping[str, HelpUse]") -> None:
-    match event:
-        case RunStarted():  # events before it were copied from the forked run, which has paid for them
-            for use in help_use.values():
-                use.ledger = Ledger()
-        case ModelReplied(speaker=speaker, role=role):
-            ledger.book(event)
-            if role != "own" and speaker in help_use:
-                help_use[speaker].ledger.book(event)
-        case ToolCalled():
-            ledger.tool_calls += 1
-        case TurnFinished(seconds=seconds):
-            ledger.seconds_before += seconds
 
 
 async def _run(setup: RunSetup, journal: Journal, dispatcher: EventDispatcher, *begin: Event) -> RunResult:

@@ -1,7 +1,7 @@
 """Folds the events of a run into its state, in the same way for a live run and for a resumed one."""
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -104,6 +104,7 @@ class State:
         self.outcome: Concluded | None = None
         self.scale: dict[str, float] = {}
         self._replies = 0
+        self._started: set[str] = set()
         self._answered: set[str] = set()
         self.use, self.judging = RunUse(), Ledger()
         self.judged: RunJudged | None = None
@@ -151,6 +152,13 @@ class State:
     def _is_measured(self, turn: TurnFinished) -> bool:
         return bool(self._plan.steering) and turn.kind == "turn" and turn.speaker in self._regulars
 
+    @property
+    def pending_speakers(self) -> Collection[str]:
+        """Returns who is being asked: in a parallel round, which is asked at once, all who have not answered."""
+        at = self.position
+        is_in_round = at.phase.parallel and self.prompt and not (self.ended or self.stop_reason or self.limit)
+        return self._started.union(at.phase.speakers[at.turns_in_round :] if is_in_round else ())
+
     def fixed_tokens(self, name: str) -> int:
         """Returns the tokens that no summary can shorten: the system prompt and the prompt."""
         prompt = self.contexts[name].prompt
@@ -178,6 +186,7 @@ class State:
             self._signals.open(f"{self._plan.goal}\n{self._plan.prompt}")
 
     def _finish_turn(self, event: TurnFinished) -> None:
+        self._started.discard(event.speaker)
         self._learn(event)
         for context in self.contexts.values():
             context.append(event)
@@ -196,6 +205,7 @@ class State:
 
     def _start_turn(self, event: TurnStarted) -> None:
         self._replies = 0
+        self._started.add(event.speaker)
 
     def _count_reply(self, event: ModelReplied) -> None:
         self._replies += 1
@@ -221,6 +231,7 @@ class State:
         return context.tokens - sum(tokens_of(other) for other in at_once if other.speaker in self._regulars)
 
     def _fail_turn(self, event: TurnFailed) -> None:
+        self._started.discard(event.speaker)
         self.last_failure = f"{event.speaker}: {event.error}"
         if event.speaker not in self._answered:
             self.silent[event.speaker] = event.error
@@ -261,11 +272,13 @@ class State:
 
     def _resume(self, event: RunResumed) -> None:
         self.ended = None
+        self._started.clear()
 
     def _start(self, event: RunStarted) -> None:
         """Starts a run. A fork keeps what its participants heard, but the cost counts in the run it was copied from."""
         self.use, self.judging, self.judged, self.help = RunUse(), Ledger(), None, self._no_help()
         self.limit = self.ended = None
+        self._started.clear()
 
     def _no_help(self) -> HelpAccount:
         return HelpAccount({p.name: p.large for p in self._plan.participants if p.large})

@@ -145,3 +145,29 @@ async def test_what_was_paid_for_in_vain_counts_after_resuming(fakes: FakeProvid
 
     resumed = await manager.resume(tmp_path / "run")
     assert resumed.usage.cost_usd == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize("parallel", [False, True], ids=["one after another", "at once"])
+async def test_calls_that_a_killed_process_had_begun_are_booked_by_estimate(
+    fakes: FakeProviders, tmp_path: Path, parallel: bool
+) -> None:
+    """The journal ends as if the process had been killed in the second round. A free model needs no entry."""
+    fakes.openai.always("Tea.")
+    fakes.ollama.always("Milk.")
+    source = talk("openai/gpt-4o", "ollama/phi4", "openai/gpt-4o", turns=2, execution={"parallel": parallel})
+    source["prices"] = {"openai/gpt-4o": {"input": 10.0, "output": 10.0}}
+    result = await ConversationManager.from_config(source, out=tmp_path / "run").run_discussion(EventLog())
+    journal = result.run_dir / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    [third] = [place for place, line in enumerate(lines) if b'"turn_finished","turn":3,' in line]
+    journal.write_bytes(b"".join(lines[: third + 1 if parallel else third + 2]))
+
+    again = await ConversationManager.from_config(source).resume(result.run_dir, log := EventLog())
+
+    lost = [entry for entry in entries(log) if entry.estimated]
+    assert [entry.speaker for entry in lost] == (["model0", "model2"] if parallel else ["model0"])
+    assert all(entry.usage.cost_usd == pytest.approx(entry.usage.input_tokens / 1e5) for entry in lost)
+    assert again.usage == result.usage + sum((entry.usage for entry in lost), Usage(cost_usd=0.0))
+    assert again.usage.estimated
+    told = [event.message for event in log.events if isinstance(event, Warned) and "was being asked" in event.message]
+    assert len(told) == len(lost)

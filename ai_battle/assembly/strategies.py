@@ -1,7 +1,6 @@
 """Loads strategies by name, lists the models of a pair, and checks the pair's options against its strategy."""
 
 import inspect
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -65,12 +64,7 @@ def traits(name: str, *, trusted: bool = True) -> StrategyTraits:
 
 def with_file(pair: H, base: Path) -> H:
     """Points the pair to a strategy file next to the YAML (`mine.py` for `mine`), unless a strategy has the name."""
-    name = pair.strategy
-    file = base / (name if name.endswith(".py") else f"{name}.py")
-    may_be_file = name.endswith(".py") or (name.isidentifier() and not plugins.is_there(STRATEGIES, name))
-    if not may_be_file or not os.path.isfile(file):
-        return pair
-    return pair.model_copy(update={"strategy": str(file.resolve())})
+    return pair.model_copy(update={"strategy": plugins.with_file(STRATEGIES, pair.strategy, base)})
 
 
 def helpers_of(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:

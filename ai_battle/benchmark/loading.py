@@ -14,10 +14,12 @@ from ..config.packaged import packaged_suite, packaged_suites
 from ..config.problems import Problem
 from ..config.rewriting import rename_keys_below
 from ..config.tree import Node
+from ..core import plugins
 from ..core.errors import ConfigError
 from ..core.plugins import near
 from ..providers._calls import RetryPolicy
 from . import checking
+from .scorers import SCORERS
 from .settings import Setting, SettingError, expand_settings
 from .suite import DATASET_KEY, SCORER_KEY, Suite, SuiteFile, dataset, is_code, name_of, tasks_of
 from .tasks import Task
@@ -133,8 +135,9 @@ class _SuiteBuilder:
             yield replace(task, id=f"{name}/{task.id}") if len(self._section.datasets) > 1 else task
 
     def _scorers_of(self, section: DatasetSettings, usual: str) -> tuple[ScorerSettings, ...]:
-        stated = section.scorers or self._section.scorers
-        return stated or ((ScorerSettings(name=usual),) if usual else ())
+        stated = section.scorers or self._section.scorers or ((ScorerSettings(name=usual),) if usual else ())
+        names = [plugins.with_file(SCORERS, each.name, self._document.base) for each in stated]
+        return tuple(each.model_copy(update={"name": name}) for each, name in zip(stated, names, strict=True))
 
 
 SELDOM = 20

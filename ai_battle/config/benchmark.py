@@ -22,6 +22,7 @@ from .values import (
     Section,
     ShortSpelling,
     Unpriced,
+    short_for,
 )
 
 Unscored = Literal["wrong", "exclude"]
@@ -70,6 +71,9 @@ class DatasetSettings(Section):
     scorers: Listed[AnyScorer] = Field(default=(), description="Scorers for these tasks, instead of the suite's.")
 
 
+AnyDataset = Annotated[DatasetSettings, short_for("path")]
+
+
 class SettingSettings(Help):
     """One way of answering: a model, alone or helped, or a whole discussion."""
 
@@ -104,7 +108,7 @@ class SuiteLimits(Section):
 class Benchmark(Section):
     """Settings to compare on tasks."""
 
-    datasets: Listed[DatasetSettings] = Field(description="Where the tasks come from.")
+    datasets: Listed[AnyDataset] = Field(description="Where the tasks come from.")
     scorers: Listed[AnyScorer] = Field(
         default=(),
         description="How answers are scored: by the first that can read the answer. By default, the format decides.",

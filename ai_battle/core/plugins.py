@@ -29,6 +29,13 @@ def is_there(package: str, name: str) -> bool:
     return name in module_names(package) or name in plug_ins(package)
 
 
+def with_file(package: str, name: str, base: Path) -> str:
+    """Returns the path of the file in `base` that is meant (`mine.py` by `mine`), unless a plug-in has the name."""
+    file = base / (name if name.endswith(".py") else f"{name}.py")
+    may_be_file = name.endswith(".py") or (name.isidentifier() and not is_there(package, name))
+    return str(file.resolve()) if may_be_file and file.is_file() else name
+
+
 def load(package: str, name: str) -> Any:
     """Returns the module, or the object that the entry point names. Raises `ConfigError` with similar names."""
     if name.isidentifier() and not name.startswith("_") and importlib.util.find_spec(f"{package}.{name}"):

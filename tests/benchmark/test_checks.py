@@ -1,5 +1,6 @@
 """What is wrong with a suite is said with its place, all at once, before any money is spent."""
 
+import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -135,7 +136,7 @@ def test_a_recorded_model_is_not_asked_twice(tmp_path: Path) -> None:
         "strategy": "takeover",
         "max_retries": 2,
     }
-    said = wrong(tmp_path, {"benchmark": {"datasets": {"path": "answers.jsonl"}, "settings": setting}})
+    said = wrong(tmp_path, {"benchmark": {"datasets": "answers.jsonl", "settings": setting}})
 
     assert "settings[0].max_retries: must be 1 for a recorded model, which has one answer to each task" in said
 
@@ -164,6 +165,19 @@ def test_a_dataset_with_a_fault_is_found_with_its_line(tmp_path: Path, content: 
     (tmp_path / "sums.jsonl").write_text(content)
 
     assert message in wrong(tmp_path, suite(tmp_path, FOUR))
+
+
+def test_a_right_answer_that_is_no_option_is_found(tmp_path: Path) -> None:
+    """Were it an index, all answers would be wrong."""
+    row = {"question": "Which planet is red?", "choices": ["Venus", "Mars"], "answer": 1}
+    (tmp_path / "sums.jsonl").write_text(json.dumps(row))
+    exact = suite(tmp_path, FOUR, scorers=["exact"])
+    said = "exact needs the letter or text of an option as its reference, which is '1', which is missing in sums"
+
+    assert said in wrong(tmp_path, exact)
+    for right in ("B", "Mars"):
+        (tmp_path / "sums.jsonl").write_text(json.dumps(row | {"answer": right}))
+        assert load(exact, base=tmp_path).tasks[0].reference == right
 
 
 def test_a_dataset_that_is_not_there_or_no_text_is_found(tmp_path: Path) -> None:
@@ -292,6 +306,17 @@ def test_wrong_options_of_a_trusted_module_are_found_before_anything_is_spent(
     require_sound_code(suite_of_points(most=0.5))
     with pytest.raises(ConfigError, match=r"benchmark\.scorers\[0\].*no option 'mots'; did you mean 'most'\?"):
         require_sound_code(suite_of_points(mots=0.5))
+
+
+def test_a_scorer_may_be_a_file_next_to_the_suite(tmp_path: Path) -> None:
+    (tmp_path / "points.py").write_text(SCORER)
+    loaded = load(suite(tmp_path, FOUR, scorers=[{"name": "points", "most": 0.5}]), base=tmp_path)
+
+    assert named_code(loaded) == (str(tmp_path / "points.py"),)
+    require_sound_code(loaded)
+    with closing(begin(loaded, tmp_path / "out")) as store:
+        run(loaded, store)
+        assert {sample.score.value for sample in store.samples()} == {0.5}
 
 
 def test_a_score_that_is_none_fails_its_sample_and_says_so(

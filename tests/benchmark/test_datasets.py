@@ -66,10 +66,33 @@ def test_plain_rows(tmp_path: Path) -> None:
     row = {"q": "How many?", "solution": 4, "no": 17}
     (task,) = read(rows(tmp_path / "named.jsonl", [row]), fields={"prompt": "q", "reference": "solution", "id": "no"})
     assert (task.id, task.prompt, task.reference) == ("17", "How many?", "4")
+    with pytest.raises(ConfigError, match="prompt must be the name of a column, or a list of names, not 5"):
+        read(tmp_path / "named.jsonl", fields={"prompt": 5})
     with pytest.raises(ConfigError, match="there is no field 'promt' of a task; did you mean 'prompt'"):
         read(tmp_path / "named.jsonl", fields={"promt": "q"})
     with pytest.raises(ConfigError, match=r"named\.jsonl:1: the field 'answer' is missing"):
         read(tmp_path / "named.jsonl", fields={"prompt": "q", "reference": "answer"})
+
+
+@pytest.mark.parametrize(
+    ("row", "fields", "prompt"),
+    [
+        ({"instruction": "Translate.", "input": "house", "output": "Haus"}, {}, "Translate.\n\nhouse"),
+        ({"instruction": "Name a planet.", "input": "", "output": "Mars"}, {}, "Name a planet."),
+        ({"context": "Berta is 7.", "question": "How old is Berta?", "answer": 7}, {}, "How old is Berta?"),
+        (
+            {"context": "Berta is 7.", "question": "How old is Berta?", "answer": 7},
+            {"prompt": ["context", "question"]},
+            "Berta is 7.\n\nHow old is Berta?",
+        ),
+    ],
+)
+def test_a_prompt_may_be_made_of_several_columns(
+    tmp_path: Path, row: dict[str, Any], fields: dict[str, Any], prompt: str
+) -> None:
+    (task,) = read(rows(tmp_path / "tasks.jsonl", [row]), fields=fields)
+
+    assert task.prompt == prompt
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

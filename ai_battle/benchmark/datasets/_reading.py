@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,16 +28,18 @@ class DatasetRow:
     place: str
     line: int
 
-    def text(self, key: str) -> str:
-        """Returns a field as text. Raises `ConfigError` if it is missing or empty."""
-        if key not in self.values:
-            raise ConfigError(f"{self.place}: the field {key!r} is missing{near(key, [*self.values])}")
-        if (text := as_text(self.values[key])) == "":
-            raise ConfigError(f"{self.place}: the field {key!r} is empty")
+    def text(self, *keys: str) -> str:
+        """Returns fields as one text. Raises `ConfigError` if one of them is missing, or all are empty."""
+        for key in keys:
+            if key not in self.values:
+                raise ConfigError(f"{self.place}: the field {key!r} is missing{near(key, [*self.values])}")
+        if (text := self.optional(*keys)) == "":
+            raise ConfigError(f"{self.place}: the field {' and '.join(map(repr, keys))} is empty")
         return text
 
-    def optional(self, key: str) -> str:
-        return as_text(self.values.get(key))
+    def optional(self, *keys: str) -> str:
+        """Returns the texts of fields that there are, with an empty line between two."""
+        return "\n\n".join(filter(None, (as_text(self.values.get(key)) for key in keys)))
 
 
 def as_text(value: Any) -> str:
@@ -134,56 +137,69 @@ def _open(path: Path) -> Iterator[IO[str]]:
 
 USUAL: Mapping[str, Sequence[str]] = {
     "id": ("id", "task_id", "name"),
-    "prompt": ("prompt", "question", "input", "instruction", "goal"),
+    "prompt": ("prompt", "question", "instruction input", "instruction", "input", "goal"),
     "reference": ("reference", "answer", "target", "expected", "output"),
     "tests": ("tests", "test"),
     "options": ("options", "choices"),
     "system": ("system",),
     "tools": ("tools",),
 }
+"""The usual names of each field. One with a space stands for two columns: Alpaca's tasks are an instruction and its
+input."""
+
 LETTERS = "ABCDEFGHIJKLMNOP"
 
 
 @dataclass(frozen=True, slots=True)
 class FieldNames:
-    """The columns of the task fields: those `stated` in the suite, otherwise the usual names."""
+    """The columns of the task fields: those `stated` in the suite, a name or several, otherwise the usual names."""
 
-    stated: Mapping[str, str] = field(default_factory=dict)
-    _known: dict[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict, repr=False)
+    stated: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    _known: dict[tuple[str, ...], Mapping[str, Sequence[str]]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
-        for name in self.stated:
+        for name, columns in self.stated.items():
             if name not in USUAL:
                 raise ConfigError(f"there is no field {name!r} of a task{near(name, list(USUAL))}")
+            if not isinstance(columns, str | list) or not columns or not all(isinstance(each, str) for each in columns):
+                raise ConfigError(f"fields: {name} must be the name of a column, or a list of names, not {columns!r}")
 
-    def columns(self, row: DatasetRow) -> Mapping[str, str]:
-        """Returns the column of each field in this row, or the usual name if it has none."""
+    def columns(self, row: DatasetRow) -> Mapping[str, Sequence[str]]:
+        """Returns the columns of each field in this row, or the usual name if it has none."""
         names = tuple(row.values)
         if names not in self._known:
-            found = {name: next((each for each in usual if each in names), usual[0]) for name, usual in USUAL.items()}
-            self._known[names] = {**found, **self.stated}
+            found = {name: _usual_columns(usual, names) for name, usual in USUAL.items()}
+            self._known[names] = {**found, **{name: _listed(columns) for name, columns in self.stated.items()}}
         return self._known[names]
 
     def task(self, row: DatasetRow) -> Task:
         """Returns the task in a row. Raises `ConfigError` naming the line."""
         columns = self.columns(row)
-        options = _options(row, columns["options"])
-        taken = columns.values()
+        options = _options(row, columns["options"][0])
+        taken = {*chain(*columns.values())}
         return Task(
-            row.optional(columns["id"]) or str(row.line),
-            with_options(row.text(columns["prompt"]), options),
+            row.optional(*columns["id"]) or str(row.line),
+            with_options(row.text(*columns["prompt"]), options),
             self._field_text("reference", columns, row),
-            tools_of(row.values.get(columns["tools"]), row.place),
+            tools_of(row.values.get(columns["tools"][0]), row.place),
             self._field_text("tests", columns, row),
             options,
-            row.optional(columns["system"]),
+            row.optional(*columns["system"]),
             _goal(row),
             extra={**{key: value for key, value in row.values.items() if key not in taken}, PLACE_KEY: row.place},
         )
 
-    def _field_text(self, name: str, columns: Mapping[str, str], row: DatasetRow) -> str:
+    def _field_text(self, name: str, columns: Mapping[str, Sequence[str]], row: DatasetRow) -> str:
         """Returns a field. It is required if the suite names its column."""
-        return row.text(columns[name]) if name in self.stated else row.optional(columns[name])
+        return row.text(*columns[name]) if name in self.stated else row.optional(*columns[name])
+
+
+def _usual_columns(usual: Sequence[str], names: Sequence[str]) -> Sequence[str]:
+    return next((each.split() for each in usual if {*each.split()} <= {*names}), usual[:1])
+
+
+def _listed(columns: str | Sequence[str]) -> Sequence[str]:
+    return [columns] if isinstance(columns, str) else columns
 
 
 def with_options(prompt: str, options: Sequence[str]) -> str:

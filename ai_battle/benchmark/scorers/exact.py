@@ -20,7 +20,11 @@ EMPTY = AnswerScore(None, "the answer is empty")
 
 class Exact:
     def lacks(self, task: Task) -> str:
-        return "" if task.reference.strip() else "a reference"
+        if not task.reference.strip():
+            return "a reference"
+        # An index, as in MMLU, would make every answer unreadable.
+        is_option = not options(task.prompt) or final_answer(task.reference, task.prompt, "option")
+        return "" if is_option else f"the letter or text of an option as its reference, which is {task.reference!r}"
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         if not answer.text.strip():

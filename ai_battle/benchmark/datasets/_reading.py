@@ -169,7 +169,7 @@ class FieldNames:
         names = tuple(row.values)
         if names not in self._known:
             found = {name: _usual_columns(usual, names) for name, usual in USUAL.items()}
-            self._known[names] = {**found, **{name: _listed(columns) for name, columns in self.stated.items()}}
+            self._known[names] = {**found, **{name: _as_list(columns) for name, columns in self.stated.items()}}
         return self._known[names]
 
     def task(self, row: DatasetRow) -> Task:
@@ -198,7 +198,7 @@ def _usual_columns(usual: Sequence[str], names: Sequence[str]) -> Sequence[str]:
     return next((each.split() for each in usual if {*each.split()} <= {*names}), usual[:1])
 
 
-def _listed(columns: str | Sequence[str]) -> Sequence[str]:
+def _as_list(columns: str | Sequence[str]) -> Sequence[str]:
     return [columns] if isinstance(columns, str) else columns
 
 

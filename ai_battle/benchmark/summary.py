@@ -25,6 +25,16 @@ VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
+class DatasetQuality:
+    """The quality of a setting on the `n` compared tasks of one dataset."""
+
+    n: int
+    quality: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class SettingRow:
     """The figures of a setting. `_low` and `_high` are ends of 95 % intervals; None means unknown.
 
@@ -84,6 +94,7 @@ class SettingRow:
     errors: Mapping[str, int] = field(default_factory=dict)
     unread: Mapping[str, int] = field(default_factory=dict)
     help_errors: Mapping[str, int] = field(default_factory=dict)
+    by_dataset: Mapping[str, DatasetQuality] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +140,11 @@ class BenchmarkSummary:
         """The settings that no other one dominates, the cheapest first."""
         kept = [row for row in self.settings if not row.dominated and not row.is_apart and row.quality is not None]
         return tuple(sorted(kept, key=lambda row: row.effort or 0.0))
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The datasets in their order."""
+        return tuple(dict.fromkeys(item.dataset for item in self.items))
 
     @property
     def apart(self) -> tuple[SettingRow, ...]:
@@ -211,10 +227,24 @@ def _row(of: SettingResult, whole: SettingResult, compared: ComparedSettings, ta
         errors=_errors(whole),
         unread=_most_frequent(whole.unread),
         help_errors=_help_errors(whole),
+        by_dataset=_by_dataset(of, tasks),
         **_costs(of, quality),
         **_seconds(of),
         **(_help(of, compared.settings, tasks) if of.is_helped else {}),
     )
+
+
+def _by_dataset(of: SettingResult, tasks: Sequence[Task]) -> dict[str, DatasetQuality]:
+    """Returns the quality on each dataset, or nothing if there is only one."""
+    values: dict[str, list[float]] = {}
+    for task in tasks:
+        found = values.setdefault(task.extra.get(DATASET_KEY, ""), [])
+        found += [of.values[task.id]] if task.id in of.values else []
+    return {
+        name: DatasetQuality(len(found), fmean(found), *rate_interval(found))
+        for name, found in values.items()
+        if found and len(values) > 1
+    }
 
 
 def _costs(of: SettingResult, quality: float | None) -> dict[str, Any]:

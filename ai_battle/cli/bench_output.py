@@ -12,7 +12,7 @@ from ai_battle.benchmark.forecast import Forecast
 from ai_battle.benchmark.paired import conclusions
 from ai_battle.benchmark.run import BenchmarkProgress
 from ai_battle.benchmark.store import Store
-from ai_battle.benchmark.summary import BenchmarkSummary, SettingRow
+from ai_battle.benchmark.summary import BenchmarkSummary, DatasetQuality, SettingRow
 from ai_battle.core.object_store import shown_path
 from ai_battle.core.texts import about, printable
 from ai_battle.reporting.benchmark_report import REPORT, write_benchmark_reports
@@ -126,6 +126,9 @@ def show(store: Store, *, as_json: bool, quiet: bool = False) -> BenchmarkSummar
         print_json({"results": shown_path(store.folder), **summary.as_json()})
         return summary
     _show_settings(summary.settings)
+    if len(summary.datasets) > 1:
+        click.echo()
+        _show_datasets(summary)
     for line in (*_conclusions(summary), *(f"note: {note}" for note in summary.notes)):
         _say(line)
     click.echo(shown_path(store.folder / REPORT))
@@ -164,6 +167,18 @@ def _show_settings(rows: Sequence[SettingRow]) -> None:
     )
     names, *columns = zip(heads, *map(_cells, rows), strict=True)
     show_columns(names, columns, {place for place, row in enumerate(rows) if row.dominated})
+
+
+def _show_datasets(summary: BenchmarkSummary) -> None:
+    columns = [
+        (name, *map(_dataset_quality, (row.by_dataset.get(name) for row in summary.settings)))
+        for name in summary.datasets
+    ]
+    show_columns(("quality on", *(row.name for row in summary.settings)), columns)
+
+
+def _dataset_quality(found: DatasetQuality | None) -> str:
+    return f"{percent(found.quality)} ({percent(found.low)} to {percent(found.high)})" if found else NONE
 
 
 def _words_or_none(value: float | None, words: Callable[[float], str]) -> str:

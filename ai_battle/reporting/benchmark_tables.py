@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from ..benchmark.cascade import BySignal
 from ..benchmark.paired import ComparedPair, Verdict
-from ..benchmark.summary import BenchmarkSummary, SettingRow
+from ..benchmark.summary import BenchmarkSummary, DatasetQuality, SettingRow
 from ..benchmark.sweep import SweepResult
 from ..core.texts import about, printable
 from .figures import NONE, PER, UNKNOWN, colour, count, dollars, percent, price, seconds, short
@@ -166,6 +166,24 @@ def settings_table(summary: BenchmarkSummary) -> Table:
         for n, row in enumerate(summary.settings)
     ]
     return Table(["setting", *heads], rows)
+
+
+def datasets_table(summary: BenchmarkSummary) -> Table | None:
+    """Returns the quality of all settings on each dataset, or None if there is only one."""
+    if len(names := summary.datasets) < 2:
+        return None
+    rows = [
+        (
+            "dominated" if row.dominated else "",
+            [_name(row, n), *(_on_dataset(row.by_dataset.get(name)) for name in names)],
+        )
+        for n, row in enumerate(summary.settings)
+    ]
+    return Table(["quality on", *names], rows)
+
+
+def _on_dataset(found: DatasetQuality | None) -> Cell:
+    return _share(found.quality, found.low, found.high) if found else Cell(NONE)
 
 
 def _says(head: str, summary: BenchmarkSummary) -> bool:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -279,6 +280,23 @@ def test_results_are_summed_up_again_at_any_time(tmp_path: Path, capsys: pytest.
     assert "silly is beaten by small, which is no worse, no dearer, and shown to be better in one of both" in shown
     assert "- large is better than small by 25.0 points" in shown
     assert shown.splitlines()[-1] == str(tmp_path / "results" / "report.html")
+
+
+def test_the_quality_on_each_of_several_datasets_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A mean over sums and tool calls may hide that a setting can do only one of them."""
+    samples = [*scored_samples("small", [1, 1, 0, 0, 0]), *scored_samples("large", [1, 1, 1, 1, None])]
+    tasks = [Task(f"t{n}", "?", extra={"dataset": "sums" if n < 2 else "calls"}) for n in range(5)]
+    results(tmp_path / "results", {"small": SMALL, "large": LARGE}, samples, tasks).close()
+    with pytest.raises(SystemExit):
+        main(["bench", "report", str(tmp_path / "results")])
+
+    shown = capsys.readouterr().out.split("\n\n")[1].splitlines()
+    assert shown[0].split() == ["quality", "on", "sums", "calls"]
+    assert re.findall(r"[\d.]+ %", shown[1]) == ["100.0 %", "34.2 %", "100.0 %", "0.0 %", "0.0 %", "56.1 %"]
+    assert re.findall(r"[\d.]+ %", shown[2])[3:] == ["66.7 %", "20.8 %", "93.9 %"]
+    report = (tmp_path / "results" / "report.html").read_text()
+    assert re.search(r'data-head="calls" data-by="0.66666\d+"><span>66.7 %<small>20.8 % to 93.9 %', report)
+    assert '"calls": {\n          "n": 3,' in (tmp_path / "results" / "summary.json").read_text()
 
 
 def test_a_machine_gets_the_whole_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,8 @@ class Runner(Section):
     )
     allow_chaining: Flag = Field(default=True, description="Whether results may lead to further calls.")
     summarize_threshold: Positive = Field(
-        default=4000, description="Results longer than this many characters are summarised."
+        default=4000,
+        description="Once results have more characters than this, the answer is written without further calls.",
     )
     backoff_seconds: Amount = Field(
         default=0.1, description="Seconds to wait before the second round of calls; doubled before each further round."

@@ -172,11 +172,14 @@ class CallGuard:
         first = self._outcomes.setdefault((planned.tool, result.text), planned.key)
         self._now.stale += not planned.writes and first != planned.key
 
-    def end_round(self) -> bool:
-        """Ends the round. Returns whether to tell the model that it goes in circles; if it goes on, the calls end."""
+    def end_round(self, returned: int) -> bool:
+        """Ends a round that returned so many characters. Returns whether to tell the model that it goes in circles.
+
+        If it goes on, the calls end.
+        """
         done, self._now = self._now, _Round()
         self._past.append(done)
-        self.ended = self.ended or self._reason(done) or self._limit()
+        self.ended = self.ended or self._reason(done, returned) or self._limit()
         circle = done.is_all(done.replayed + done.stale) or self._is_cycle()
         if self.ended or not circle:
             return False
@@ -185,13 +188,15 @@ class CallGuard:
         self._circled = True
         return not self.ended
 
-    def _reason(self, done: _Round) -> str:
+    def _reason(self, done: _Round, returned: int) -> str:
         if done.is_all(done.replayed):
             return REPEATED_QUESTION
         if len(self._past) > 1 and all(past.is_all(past.unknown) for past in self._past[-2:]):
             return NO_SUCH_TOOLS
         if len(self._past) >= self._limits.rounds:
             return f"{len(self._past)} of {self._limits.rounds} rounds are used up"
+        if returned > (most := self._limits.summarize_threshold):
+            return f"the results have {returned:,} characters, and summarize_threshold is {most:,}"
         return ""
 
     def _is_cycle(self) -> bool:

@@ -169,9 +169,9 @@ class _ToolTurn:
     async def _run_calls(self, response: ModelResponse, requested: "RequestedCalls") -> bool:
         """Runs the calls, or tells the model what could not be read. Returns whether it may call again."""
         self._first_answer = None
-        limits, guard = self._client.limits, self._guard
+        guard = self._guard
         # Slows down a model that asks again and again, and with it what its calls cost.
-        await asyncio.sleep(limits.pause_before(guard.rounds + 1))
+        await asyncio.sleep(self._client.limits.pause_before(guard.rounds + 1))
         results: tuple[ToolResult, ...] = ()
         if requested.calls:
             if requested.after.strip():
@@ -185,11 +185,10 @@ class _ToolTurn:
             guard.count_unreadable(response.text)
             await self._emit(Warned(f"A call in the text was not run. {requested.problems[0]}"))
             self._transient = (assistant(response.text), user("\n".join(requested.problems)))
-        if guard.end_round():
+        if guard.end_round(sum(len(result.text) for result in results)):
             self._transient = (user(prompt("nudge")),)
         self._specs = tuple(spec for spec in self._client.offered_tools if spec.name not in guard.excluded)
-        is_long = sum(len(result.text) for result in results) > limits.summarize_threshold
-        return bool(self._specs) and not guard.ended and not is_long
+        return bool(self._specs) and not guard.ended
 
     def _with_id(self, call: ToolCall) -> ToolCall:
         """Returns the call with an id that is unique in the conversation."""

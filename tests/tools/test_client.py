@@ -159,10 +159,15 @@ async def test_why_the_loop_was_stopped_is_told() -> None:
 async def test_long_results_are_summed_up_once_without_tools_and_kept() -> None:
     tool = Recording(answer="x" * 500)
     limits = RunnerLimits(summarize_threshold=400)
-    response, model = await answer(call("look"), "Five hundred x.", tools=[tool], limits=limits)
+    model = ScriptedClient(call("look"), "Five hundred x.")
+    response = await ToolCapableClient(model, [tool], limits).complete(model_request(), log := EventLog())
 
     assert [bool(request.tools) for request in model.requests] == [True, False]
     assert len(results(response)[0]) > 500
+    [stopped] = [event for event in log.events if isinstance(event, LoopStopped)]
+    assert stopped == LoopStopped(
+        f"the results have {len(results(response)[0])} characters, and summarize_threshold is 400"
+    )
 
 
 async def test_without_chaining_tools_are_never_offered_again() -> None:

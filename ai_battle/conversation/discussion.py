@@ -119,7 +119,7 @@ class DiscussionRun:
     def _is_over(self) -> bool:
         """Checks whether the run is over. A parallel round is always finished: whoever was asked in it is heard."""
         is_parallel = self._state.position.phase.parallel
-        if is_parallel and self._speakers.turns_in_round and not self._turns.ended_by:
+        if is_parallel and self._state.position.turns_in_round and not self._turns.ended_by:
             return False
         return bool(self._state.stop_reason or self._state.limit or self._reason_to_end)
 
@@ -201,7 +201,7 @@ class DiscussionRun:
     async def _take_round(self) -> None:
         """Lets all participants answer the same history at once, then publishes whole answers in speaking order."""
         await self._turns.pause()
-        already = self._speakers.turns_in_round
+        already = self._state.position.turns_in_round
         first = self._state.turn + 1
         steps = [
             self._turns.steer(replace(self._step(p), turn=first + ahead, hide_turns_from=first - already))

@@ -42,16 +42,8 @@ class SpeakerScheduler:
     @property
     def round_to_go(self) -> Sequence[Participant]:
         """The participants who have not answered in this round yet."""
-        phase = self._state.position.phase
-        return [self._by_name[name] for name in self._without_left(phase.speakers[self.turns_in_round :])]
-
-    @property
-    def turns_in_round(self) -> int:
-        """The turns of this round that an earlier process took.
-
-        Zero if people have left, because the remaining participants begin a round together.
-        """
-        return 0 if self._left and not self._plan.phases else self._state.position.turns_in_round
+        at = self._state.position
+        return [self._by_name[name] for name in at.phase.speakers[at.turns_in_round :]]
 
     @property
     def reason_to_end(self) -> str:
@@ -70,6 +62,10 @@ class SpeakerScheduler:
         return self._plan.moderator or (last if last and last.role != "user" else self.wrap_up_speaker)
 
     async def next_speaker(self) -> Participant:
+        """Returns who speaks next.
+
+        In a fixed order, people who have left keep their turns, which fail at once: the others speak no more for it.
+        """
         state, plan = self._state, self._plan
         at = state.position
         order, last = at.phase.speakers, state.last_regular if at.taken else ""
@@ -79,16 +75,9 @@ class SpeakerScheduler:
         if plan.speaker_selection == "random":
             return self._by_name[random_name(here, state.last_regular, plan.seed, state.turn + 1)]
         if plan.speaker_selection == "round_robin" or not self._selector:
-            return self._by_name[round_robin(self._without_left(order), order, last)]
+            return self._by_name[round_robin(order, order, last)]
         await self._select(self._selector, _others(here, state.last_regular))
         return self._by_name[state.selected]
-
-    def _without_left(self, names: Sequence[str]) -> Sequence[str]:
-        """Drops the people who have left.
-
-        In phases they keep their turns, which fail at once, so that each phase has its full length.
-        """
-        return names if self._plan.phases or not self._left else [name for name in names if name not in self._left]
 
     @property
     def _selector(self) -> Participant | None:

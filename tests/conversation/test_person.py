@@ -49,11 +49,11 @@ async def test_empty_lines_let_turns_pass_however_often(tmp_path: Path) -> None:
     assert [event.policy for event in log.events if isinstance(event, TurnFailed)] == ["skip"] * 3
 
 
-async def test_the_end_of_the_input_leaves_and_the_others_go_on(tmp_path: Path) -> None:
+async def test_the_end_of_the_input_leaves_and_the_others_go_on_for_the_rounds_that_are_left(tmp_path: Path) -> None:
     result, _ = await talk(tmp_path / "run", ["Hello.", None], turns=3, others=2)
 
     assert result.status == "done"
-    assert [m.speaker for m in result.messages] == ["", "you", "bot0", "bot1", "bot0", "bot1", "bot0", "bot1", "bot0"]
+    assert [m.speaker for m in result.messages] == ["", "you", "bot0", "bot1", "bot0", "bot1", "bot0", "bot1"]
 
 
 async def test_when_only_one_is_left_the_discussion_ends(tmp_path: Path) -> None:

@@ -143,4 +143,4 @@ async def test_when_a_person_has_left_the_others_still_answer_together(tmp_path:
     await ConversationManager(people, goal="Talk.", turns=3, parallel=True, out=tmp_path / "run").run_discussion()
 
     asked = [[len(request.messages) for request in client.requests] for client in bots.values()]
-    assert asked[0] == asked[1] == [1, 3, 5, 7]
+    assert asked[0] == asked[1] == [1, 3, 5], "once in each of the three rounds"

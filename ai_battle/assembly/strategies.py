@@ -64,7 +64,9 @@ def traits(name: str, *, trusted: bool = True) -> StrategyTraits:
 
 def with_file(pair: H, base: Path) -> H:
     """Points the pair to a strategy file next to the YAML (`mine.py` for `mine`), unless a strategy has the name."""
-    return pair.model_copy(update={"strategy": plugins.with_file(STRATEGIES, pair.strategy, base)})
+    name = plugins.with_file(STRATEGIES, pair.strategy, base)
+    # A copy would count the strategy as stated, even in a route that is no pair.
+    return pair if name == pair.strategy else pair.model_copy(update={"strategy": name})
 
 
 def helpers_of(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:

@@ -48,10 +48,14 @@ class _Row:
 
 @dataclass(slots=True)
 class _HelpArrival:
-    """Tracks whether help arrived in a turn: it did unless the helper failed before the model itself went on."""
+    """Tracks whether help arrived in a turn: it did unless the helper failed before the model itself went on.
+
+    `latest` counts the helper's calls since it was last asked: what it had replied before was advice, or dropped.
+    """
 
     asked: bool = False
     came: bool = False
+    latest: _Row = field(default_factory=_Row)
 
     @property
     def has_come(self) -> bool:
@@ -60,11 +64,13 @@ class _HelpArrival:
     def apply(self, event: Event) -> None:
         match event:
             case HelpAsked():
-                self.came, self.asked = self.has_come, event.is_help
+                self.came, self.asked, self.latest = self.has_come, event.is_help, _Row()
             case HelpFailed() | BoostStep(outcome="other"):
                 self.asked = False
             case StuckFound() | ModelReplied(role="own"):
                 self.came, self.asked = self.has_come, False
+            case ModelReplied(role="helper" | "boost"):
+                self.latest.count(event)
 
 
 @dataclass(slots=True)
@@ -136,7 +142,7 @@ class HelpAccount:
         self._turns += not self.large or speaker in self.large
         self._helped += arrival.has_come
         if cost := self.large.get(speaker):
-            usage = _answer_usage(mine)
+            usage = _answer_usage(mine, arrival.latest)
             self._all_large = _plus(self._all_large, cost(usage) if usage else None)
 
     def _kept_rows(self) -> Iterator[Mapping[str, Any]]:
@@ -152,9 +158,10 @@ class HelpAccount:
                 yield _row(speaker, "wasted", sum(row.dropped for row in dropped), wasted, 0.0)
 
 
-def _answer_usage(rows: Mapping[Role, _Row]) -> Usage | None:
+def _answer_usage(rows: Mapping[Role, _Row], latest: _Row) -> Usage | None:
     """Returns the usage of the answer itself: the participant's own, or that of the model that answered for it."""
-    return next((rows[role].kept_usage for role in _ANSWER_ROLES if role in rows and rows[role].kept_calls > 0), None)
+    own, *others = (rows.get(role, _Row()) for role in _ANSWER_ROLES)
+    return next((row.kept_usage for row in (own, latest, *others) if row.kept_calls > 0), None)
 
 
 def _row(participant: str, role: str, calls: int, usage: Usage, seconds: float) -> Mapping[str, Any]:

@@ -229,7 +229,8 @@ def _boost_step(event: BoostStep) -> str:
 
 
 def _help_summed(event: HelpSummed) -> str:
-    helped = f"Helped {count(event.helped)} of {count_of(event.turns, 'turn')}, {dollars(event.cost_usd)}"
+    mark = about(estimated=any("estimated" in row for row in event.rows if row["role"] != "own"))
+    helped = f"Helped {count(event.helped)} of {count_of(event.turns, 'turn')}, {mark}{dollars(event.cost_usd)}"
     if event.all_large_usd is None:
         return f"{helped}; what the large model alone would have cost is unknown."
     return f"{helped}; all turns on the large model would have cost about {dollars(event.all_large_usd)}."

@@ -61,6 +61,17 @@ def test_the_answer_of_a_peer_has_a_price_on_the_large_model() -> None:
     assert help_sum(STARTED, model_reply(), *peers, dropped_draft(), FINISHED).all_large_usd == 5.0
 
 
+def test_what_a_helper_advised_before_it_answered_is_no_part_of_the_answer() -> None:
+    hint_and_plan = (ASKED, model_reply("helper"), model_reply(), dropped_draft()) * 2
+
+    assert (
+        help_sum(
+            STARTED, model_reply(), *hint_and_plan, ASKED, model_reply("helper"), dropped_draft(), FINISHED
+        ).all_large_usd
+        == 5.0
+    )
+
+
 def test_an_answer_of_which_nothing_is_known_has_no_price() -> None:
     assert help_sum(STARTED, FINISHED).all_large_usd is None
 

@@ -8,7 +8,7 @@ from ai_battle.cli.remarks import Remarks
 from ai_battle.conversation.help_account import HelpAccount
 from ai_battle.core.events import ModelReplied
 from ai_battle.core.exchange import Usage
-from ai_battle.core.helping import AnswersCompared, DraftDropped, HelpAsked, Role, StuckFound
+from ai_battle.core.helping import AnswersCompared, DraftDropped, HelpAsked, HelpSummed, Role, StuckFound
 from ai_battle.reporting.exports import export
 from ai_battle.reporting.sentences import sentence
 
@@ -79,6 +79,12 @@ def test_another_reason_is_told_as_well() -> None:
 )
 def test_whose_answer_is_dropped_is_told(event: DraftDropped, words: str) -> None:
     assert sentence(event) == words
+
+
+def test_the_cost_of_help_is_marked_if_a_part_of_it_is_estimated() -> None:
+    cut = {"role": "wasted", "estimated": True}
+    assert sentence(HelpSummed(1, 0, 0.0018, 0.0017, rows=[cut])).startswith("Helped 0 of 1 turn, ≈ $0.0018; ")
+    assert sentence(HelpSummed(1, 0, 0.0018, 0.0017)).startswith("Helped 0 of 1 turn, $0.0018; ")
 
 
 def test_what_no_answer_was_made_of_is_one_row_for_a_participant() -> None:

@@ -159,6 +159,39 @@ async def test_exact(prompt: str, reference: str, answer: str, right: float | No
     assert await value(exact.create(), Task("t", prompt, reference), answer) == right
 
 
+@pytest.mark.parametrize(
+    ("reference", "right", "wrong"),
+    [
+        (
+            "no",
+            ["No, it isn't.", "No: the law forbids it.", "**No** — not on Sundays.", "The answer is no, because ..."],
+            [
+                "Yes, no problem.",
+                "No problem, you may.",
+                "No doubt: yes.",
+                "Nothing forbids it, so yes.",
+                "I don't know.",
+            ],
+        ),
+        (
+            "yes",
+            ["Yes, since it is red.", "Answer: Yes - with a permit.", "Yes!"],
+            ["No, yes was the old rule.", "Yes and no.", "Yesterday it was."],
+        ),
+        ("nein", ["Nein, das geht nicht.", "Antwort: Nein, denn es ist verboten."], ["Ja, nein sagen kann man auch."]),
+        ("sí", ["Sí, claro.", "Sí, claro."], ["No, sí era antes."]),
+        ("false", ["False, 9 is no prime."], ["True, false starts excepted."]),
+    ],
+)
+async def test_exact_reads_a_yes_or_no_that_reasons_follow(
+    reference: str, right: Sequence[str], wrong: Sequence[str]
+) -> None:
+    scorer, task = exact.create(), Task("t", "Is it so?", reference)
+
+    assert [answer for answer in right if await value(scorer, task, answer) != 1] == []
+    assert [answer for answer in wrong if await value(scorer, task, answer) == 1] == []
+
+
 async def test_contains() -> None:
     task = Task("t", "?", "New  York|Boston")
 

@@ -1,6 +1,7 @@
 """`contains`: the answer contains the reference, ignoring case and spacing; a number only as a whole."""
 
 import re
+from unicodedata import normalize
 
 from ..sample import AnswerScore
 from ..tasks import Task
@@ -37,7 +38,7 @@ def _stands_in(part: str, text: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return " ".join(normalize("NFC", text).casefold().split())
 
 
 def create(separator: str = "") -> Contains:

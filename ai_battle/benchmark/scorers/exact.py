@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any
+from unicodedata import normalize
 
 from ...signals.final_answers import final_answer, options, same, stated_answer, words_key
 from ..sample import AnswerScore
@@ -15,6 +16,11 @@ _SIGNS = re.compile(r"(?<=[\w)\]'\"])(?: *(!=|[<>]=?|==?)(?= *[\w(\['\"])|#(?!\w
 _FENCED = re.compile(r"(`{3,8}|~{3,8})\w{0,20}\n(.*?)\n?\1", re.DOTALL)
 _SENTENCES = re.compile(r"(?<=[^\d\s])[.!?](?=\s|$)|\n")
 _SAID_OF = re.compile(r":\s|\b(?:is|are|was|were|ist|sind|war|waren|lautet|est|es|\u00e8)\b", re.IGNORECASE)
+_VERDICT = re.compile(
+    r"\W{0,4}(yes|no|true|false|ja|nein|wahr|falsch|oui|non|vrai|faux|s[i\u00ed\u00ec]|verdadero|falso|vero|sim|n\u00e3o)\W{0,3}?"
+    r"(?:[,;:.!\u2013\u2014]|\s-\s|\s(?:because|since|as|weil|denn|da|car|porque|perch\u00e9)\b)",
+    re.IGNORECASE,
+)
 EMPTY = AnswerScore(None, "the answer is empty")
 
 
@@ -51,10 +57,12 @@ def _names(text: str, letter: str, option: str | None) -> bool:
 
 
 def _answer_in(task: Task, answer: ScoredAnswer) -> AnswerScore:
-    text = _in_fence(answer.text)
+    text, reference = (normalize("NFC", each) for each in (_in_fence(answer.text), task.reference))
     stated = stated_answer(text)
-    said = _statements(text) if stated is None else (text, stated)
-    is_right = _key(task.reference) in map(_key, said) or _is_same_data(task.reference, answer.text)
+    said = [*_statements(text)] if stated is None else [text, stated]
+    if verdict := _VERDICT.match(stated or text):  # reasons follow it: "No, because it is forbidden"
+        said.append(verdict[1])
+    is_right = _key(reference) in map(_key, said) or _is_same_data(reference, answer.text)
     return AnswerScore(float(is_right), "" if is_right else f"says {(stated or text).strip()[:80]!r}")
 
 

@@ -60,7 +60,7 @@ Trust = Callable[[LoadedServer, tuple[str, ...]], None]
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """A configuration ready to be served. `seen` holds the stamps of its file and its calibrations when they were read.
+    """A configuration ready to be served. `seen` holds the stamps of its files when they were read.
 
     `redactor` removes secrets from the log; `evidence` is where the findings of shadows are kept.
     """
@@ -179,7 +179,7 @@ class ConfigSource:
 
         Calls `trust` before importing any code that the file names; it raises if that code may not run.
         """
-        seen = file_stamps([self.file] if self.file else [])
+        seen = file_stamps([self.file, str(Path(self.file).parent / ".env")] if self.file else [])
         document = load_server(self.file or {}, self.environment)
         self.trust(document, named_code(document))
         environment = document.environment

@@ -21,6 +21,10 @@ from .serving import ask_server, serving_to, until
 HELLO: dict[str, Any] = {"model": "one", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
 TEXT = "word " * 12
 SLOW = reply(TEXT, pace=0.08)
+FILES = {
+    "server.yaml": "server: {{log_content: true, keys: [{key}], routes: {{one: openai/large}}}}",
+    ".env": "TEAM_KEY={key}",
+}
 PROGRAM = "import sys; from ai_battle.cli import main; sys.exit(main())"
 
 
@@ -102,14 +106,16 @@ async def test_a_change_of_the_file_and_the_end_lose_no_answer(fakes: FakeProvid
     assert any('"status":200' in line and '"route":"two"' in line for line in server.said)
 
 
-async def test_a_key_that_is_taken_out_of_the_file_opens_nothing_any_more(fakes: FakeProviders, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["server.yaml", ".env"])
+async def test_a_key_that_is_taken_out_of_a_file_opens_nothing_any_more(
+    fakes: FakeProviders, tmp_path: Path, place: str
+) -> None:
     file = tmp_path / "server.yaml"
-    text = "server: {{log_content: true, keys: [{key}], routes: {{one: openai/large}}}}"
-    file.write_text(text.format(key="old-key"))
+    file.write_text(FILES["server.yaml"].format(key="'${TEAM_KEY}'"))
+    (tmp_path / place).write_text(FILES[place].format(key="old-key"))
     async with start_server(fakes, file) as server:
         first, _ = await ask_server(server.address, "/v1/messages", HELLO, {"x-api-key": "old-key"})
-        file.write_text(text.format(key="new-key"))
-        server.process.send_signal(signal.SIGHUP)
+        (tmp_path / place).write_text(FILES[place].format(key="new-key"))
         await server.hears("Reloaded")
         statuses = [(await ask_server(server.address, "/v1/messages", HELLO, {"x-api-key": key}))[0]
                     for key in ("old-key", "new-key")]  # fmt: skip

@@ -172,9 +172,11 @@ def create_client(type: str, *, retry: RetryPolicy = DEFAULT_RETRY, **settings: 
     """Returns a metered client with retries for a model type such as "gpt-4o" or "ollama/phi4".
 
     `settings` are the provider's: `base_url, api_key, headers, api_version, transport, client` (an official SDK's
-    client object); for "scripted" `script, when, loop, pace`. Raises `ConfigError`.
+    client object); for "scripted" `script, when, loop, pace`. With a `base_url`, "lab/our-model" is a model of any
+    server with OpenAI's API. Raises `ConfigError`.
     """
-    name = parse(type)
+    head, slash, _ = type.partition("/")
+    name = parse(type, {head} if slash and "base_url" in settings else ())
     return model(name, settings, BuildContext(retry=retry)).client
 
 

@@ -18,7 +18,7 @@ from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
 from ..config.collaboration import AUTO, Help, HelperSettings, PromiseSettings, UsedHelp
 from ..core import plugins
-from ..core.client import ClientWrapper, ModelClient
+from ..core.client import ClientWrapper, ModelClient, require_client
 from ..core.errors import ConfigError, translate_errors
 from ..core.events import Emit, Warned, as_role, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
@@ -112,6 +112,7 @@ class Recipe:
             own = {"helping": helping(use=use or HelpUse()), "standing": standing}
             with making:
                 pair = make(primary, secondary, **options, **{key: own[key] for key in own if key in known})
+            require_client(pair, f"The client that {self.help.strategy} creates")
             return watch.follow(self._with_tools_or_stream(pair, tool_user))
 
         return client

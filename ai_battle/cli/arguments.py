@@ -53,7 +53,7 @@ class RunName(click.ParamType):  # type: ignore[type-arg]  # generic only since 
 
 
 class ModelType(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.3
-    """A model type. After `ollama/` it completes to the models on this machine."""
+    """A model type. After a provider and a slash it completes to the provider's models."""
 
     name = "type"
 
@@ -71,13 +71,15 @@ def _common_types() -> Iterator[str]:
 
 
 def _types_of(provider: str) -> Iterable[str]:
-    """Returns a provider's current models, or nothing if it can't be reached: a completion can't show errors."""
+    """Returns the models that a provider lists, or the well-known ones: a completion can't show why it lists none."""
     from ai_battle.providers._listing import list_models
+    from ai_battle.providers._names import catalogue
+
+    names: Iterable[str] = catalogue().names.get(provider, ())
 
     with suppress(ConfigError, ProviderError, TimeoutError):
-        found = asyncio.run(asyncio.wait_for(list_models(provider), SECONDS))
-        return [f"{provider}/{model.name}" for model in found]
-    return ()
+        names = [model.name for model in asyncio.run(asyncio.wait_for(list_models(provider), SECONDS))]
+    return [f"{provider}/{name}" for name in names]
 
 
 def _beginning_with(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:

@@ -55,7 +55,7 @@ def command() -> None:
 
 
 @command.command("run", cls=WithFormats)
-@click.argument("suite")
+@click.argument("suite", type=click.Path(path_type=str))
 @click.option("--out", type=FOLDER, help="The results, by default a folder under bench/.")
 @click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a key: benchmark.repeats=3.")
 @click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="The most that it may cost.")

@@ -7,6 +7,7 @@ from ai_battle.conversation.templates import PACKAGED
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.plugins import near
 
+from .arguments import ConfigName
 from .options import as_json
 from .output import print_json
 from .tables import show_rows
@@ -33,7 +34,7 @@ def list_(as_json: bool) -> None:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", type=ConfigName())
 def show(name: str) -> None:
     """Print the YAML of NAME."""
     click.echo(_text(name), nl=False)

@@ -15,12 +15,13 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.plugins import near
 from ai_battle.providers._endpoints import provider_traits
 
+from .arguments import ConfigName
 from .output import write_file
 from .survey import SurveyedProvider, survey
 
 
 @click.command("init")
-@click.argument("template", required=False)
+@click.argument("template", type=ConfigName(), required=False)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file to write; by default its own name.")
 def command(template: str | None, output: Path | None) -> None:
     """Write a discussion to start from. TEMPLATE is the name of a packaged one; without it, one for your models."""

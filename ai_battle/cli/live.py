@@ -117,7 +117,7 @@ class PlainLines:
             case PromptGiven(message=message):
                 return _opening(message)
             case TurnFinished():
-                return _paragraph(event)
+                return _paragraph(event, thought=event.message.thinking if self._options.verbose else "")
             case Concluded(speaker=speaker, text=text) if text:
                 return f"[outcome] {speaker}: {text}"
             case TurnFailed(speaker=speaker, error=error) if speaker in self._people:
@@ -142,9 +142,8 @@ class LiveView:
         self._speaker = self._name = ""
         self._is_typed = False
         self._doing = "starting"
-        self._drafted = ""
+        self._drafted = self._unbooked = ""
         self._streamed = False
-        self._unbooked = ""
         self._waiting_since: float | None = None
         self._markdown = MarkdownStream()
         self._paused = False
@@ -189,6 +188,9 @@ class LiveView:
         self._streamed, self._waiting_since = True, None
         self._unbooked += event.text
         if not self._is_typed:
+            if self._doing == "thinking":
+                self._screen.end_line()
+            self._doing = f"{self._speaker} answers"
             self._stream(event.text)
 
     def _stream(self, text: str) -> None:
@@ -271,12 +273,11 @@ class LiveView:
         self._show_status()
 
     def _conclude(self, event: Concluded) -> None:
-        if not event.text:
-            return
-        self._screen.line()
-        self._screen.line(self._style(printable(f"Outcome, by {event.speaker}"), bold=True))
-        self._screen.stream(printable(event.text))
-        self._screen.end_line()
+        if event.text:
+            self._screen.line()
+            self._screen.line(self._style(printable(f"Outcome, by {event.speaker}"), bold=True))
+            self._screen.stream(printable(event.text))
+            self._screen.end_line()
 
     def _fail(self, event: TurnFailed) -> None:
         """Shows a failed turn. A person who says nothing has not failed."""
@@ -367,9 +368,10 @@ def _heading(event: RunStarted) -> str:
     return f"{event.name}: {', '.join(f'{speaker} ({model})' for speaker, model in event.participants.items())}"
 
 
-def _paragraph(turn: TurnFinished) -> str:
+def _paragraph(turn: TurnFinished, thought: str) -> str:
     to = audience_text(turn.heard_by)
-    line = f"[{turn.turn}] {turn.speaker}{to and f' ({to})'}: {turn.message.text.strip()}"
+    before = f"[thinking] {turn.speaker}: {thought.rstrip()}\n" if thought else ""
+    line = f"{before}[{turn.turn}] {turn.speaker}{to and f' ({to})'}: {turn.message.text.strip()}"
     return f"{line}\n! {STOPS[turn.stop]}" if turn.stop in STOPS else line
 
 

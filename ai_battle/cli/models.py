@@ -20,6 +20,7 @@ from ai_battle.providers._listing import ListedModel, capabilities
 from ai_battle.providers._names import ModelName, parse
 from ai_battle.providers._prices import FREE, TokenPrice, price
 
+from .arguments import MODEL
 from .options import as_json
 from .output import print_json
 from .survey import SurveyedProvider, survey
@@ -49,7 +50,7 @@ def list_(providers: tuple[str, ...], as_json: bool) -> int:
 
 
 @command.command("show")
-@click.argument("type_", metavar="TYPE")
+@click.argument("type_", type=MODEL, metavar="TYPE")
 @as_json
 def show(type_: str, as_json: bool) -> None:
     """Show what is known of the model TYPE, and its source. TYPE is for example gpt-4o or ollama/phi4."""
@@ -66,7 +67,7 @@ def show(type_: str, as_json: bool) -> None:
 
 
 @command.command("probe")
-@click.argument("type_", metavar="TYPE")
+@click.argument("type_", type=MODEL, metavar="TYPE")
 @as_json
 def probe(type_: str, as_json: bool) -> int:
     """Try streaming, tools and JSON output of the model TYPE. This calls the model three times."""

@@ -18,7 +18,7 @@ from .trust import require_trust_in
 
 
 @click.command("serve", cls=WithStrategies)
-@click.argument("config", default="", required=False)
+@click.argument("config", type=click.Path(path_type=str), default="", required=False)
 @click.option("--host", help="Address to listen on; a public one needs keys.  [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 takes a free one.  [default: 8787]")
 @click.option("--workers", type=click.IntRange(1), help="Processes that answer, one for each core.  [default: 1]")

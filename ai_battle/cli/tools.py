@@ -24,6 +24,7 @@ from ai_battle.tools.mcp.servers import McpServers
 from ai_battle.tools.sandbox import NoFence
 from ai_battle.wire.dialects.schemas import signature
 
+from .arguments import config as config_argument
 from .options import as_json, trust
 from .output import print_json
 from .tables import show_table
@@ -84,7 +85,7 @@ def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str,
 
 
 @command.command("accept")
-@click.argument("config")
+@config_argument
 @trust
 def accept(config: str, trust: bool) -> None:
     """Accept the tools of CONFIG's MCP servers as they are now.

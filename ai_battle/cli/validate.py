@@ -9,6 +9,7 @@ import click
 
 from ai_battle.core.texts import printable
 
+from .arguments import ConfigName
 from .options import as_json
 from .output import print_json
 
@@ -19,7 +20,7 @@ SAMPLE_BYTES = 1_000_000
 
 
 @click.command("validate")
-@click.argument("configs", nargs=-1, required=True, metavar="CONFIG...")
+@click.argument("configs", type=ConfigName(), nargs=-1, required=True, metavar="CONFIG...")
 @as_json
 def command(configs: tuple[str, ...], as_json: bool) -> int:
     """Check files of discussions, benchmarks, servers and rubrics. Nothing is run; exit code 2 means a problem."""

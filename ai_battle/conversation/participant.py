@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, Literal, TypeAlias
 
-from ..core.client import ModelClient
+from ..core.client import ModelClient, require_response
 from ..core.client import request_answer as request_charged
 from ..core.errors import AIBattleError, BadReply, JournalError, ProviderError, Refused, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, ScriptAdvanced, TextDelta, Warned, quiet
@@ -107,9 +107,7 @@ class TurnListener:
 async def request_answer(participant: Participant, request: ModelRequest, listener: TurnListener) -> ModelResponse:
     """Returns a usable answer. Refusals, empty answers and the client's exceptions become a `ProviderError`."""
     with translate_errors(f"The client of {participant.name} failed", ProviderError):
-        response = await request_charged(participant.client, request, listener, listener.budget)
-        if not isinstance(response, ModelResponse):  # the client may be a plug-in's
-            raise TypeError(f"it answered with a {type(response).__name__} instead of a ModelResponse")
+        response = require_response(await request_charged(participant.client, request, listener, listener.budget))
     if response.stop == "refusal":
         raise Refused(f"{participant.name} declined to answer: {response.text[:200]}", partial=response.text)
     if not response.text.strip():

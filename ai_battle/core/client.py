@@ -60,8 +60,16 @@ BaseClient = ModelClient
 def require_client(client: object, name: str) -> None:
     """Raises `ConfigError` for what is not a client, such as the name of a model."""
     if not isinstance(client, ModelClient):
-        made = f"create_client({client!r})" if isinstance(client, str) else "create_client('ollama/phi4')"
+        made = "create_client('ollama/phi4'), or derive its class from ModelClient"
+        made = f"create_client({client!r})" if isinstance(client, str) else made
         raise ConfigError(f"{name} is {client!r}, which is not a ModelClient; make one: {made}")
+
+
+def require_response(response: ModelResponse) -> ModelResponse:
+    """Returns the answer of a client that may be a plug-in's. Raises `TypeError` for anything else."""
+    if not isinstance(response, ModelResponse):
+        raise TypeError(f"it answered with a {type(response).__name__} instead of a ModelResponse")
+    return response
 
 
 @lru_cache(maxsize=1_000)

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from ..core.client import ClientWrapper, ModelClient
+from ..core.client import ClientWrapper, ModelClient, require_response
 from ..core.errors import CutShort, ProviderError, RateLimited, TimedOut, failure_kind
 from ..core.events import AttemptFailed, Emit, Retrying, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
@@ -260,7 +260,7 @@ class ProviderCaller(ClientWrapper):
             if sent is not request:
                 await self._warn_of_limit(reservation.output_tokens, emit)
             reply.is_sent = True
-            reply.response = await self.client.complete(sent, reply)
+            reply.response = require_response(await self.client.complete(sent, reply))
         except CutShort:
             reply.was_left = reply.is_enough = True
             raise

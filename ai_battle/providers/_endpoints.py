@@ -10,6 +10,7 @@ from math import ceil
 from typing import Any
 
 from ..core import plugins
+from ..core.client import require_client
 from ..core.tokens import FileTokens
 from ..core.traits import ProviderTraits, features
 
@@ -183,4 +184,6 @@ def provider_module(provider: str) -> str:
 def create_provider(provider: str, model: str, options: Mapping[str, Any]) -> Any:
     """Returns the bare client of a provider. Raises `ConfigError` for unknown options."""
     named = {} if is_plugin(provider) else {"endpoint": provider}
-    return plugins.create(PACKAGE, provider_module(provider), model, **named, **options)
+    client = plugins.create(PACKAGE, provider_module(provider), model, **named, **options)
+    require_client(client, f"The client that {provider} creates")
+    return client

@@ -4,6 +4,7 @@ import asyncio
 import io
 import re
 import unicodedata
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -23,12 +24,13 @@ from ai_battle.core.events import (
     RunFinished,
     RunStarted,
     TextDelta,
+    ThinkingDelta,
     TurnFailed,
     TurnFinished,
     TurnStarted,
 )
 from ai_battle.core.exchange import NOTHING_USED, Usage
-from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant
+from ai_battle.core.messages import Message, Text, Thinking, ToolCall, ToolResult, assistant
 from ai_battle.core.texts import one_line, printable
 from ai_battle.core.tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolReturned
 from ai_battle.reporting.figures import clock, cost
@@ -331,6 +333,21 @@ async def test_tokens_and_dollars_move_while_a_model_speaks_and_settle_when_it_i
     (written,) = {match[1] for match in re.finditer(r"≈ 0 in, (\d+) out · \$0\.0\d+", moving)}
     assert 30 < int(written) < 90
     assert "1200 in, 45 out · $0.0123" in ESCAPES.sub("", out.getvalue())
+
+
+async def test_reasoning_that_is_shown_has_lines_of_its_own() -> None:
+    streamed, plain = io.StringIO(), io.StringIO()
+    live, lines = LiveView(streamed, ViewOptions(turns=3, verbose=True)), PlainLines(plain, ViewOptions(verbose=True))
+    finished = finished_turn("Yes.")
+    thinking = replace(finished.message, parts=(Thinking("Is it?\n"), *finished.message.parts))
+    for event in (RunStarted("robots", "", {"Ann": "ollama/phi4"}), TurnStarted(1, 1, "Ann"), ThinkingDelta("Is it?")):
+        await live(event)
+    await live(TextDelta("Yes."))
+    await lines(replace(finished, message=thinking))
+    live.close()
+
+    assert re.search(r"Is it\?\s*\n[^\n]*Yes\.", ESCAPES.sub("", streamed.getvalue()))
+    assert plain.getvalue() == "[thinking] Ann: Is it?\n[1] Ann: Yes.\n"
 
 
 async def test_while_a_model_thinks_a_sign_turns_and_seconds_count() -> None:

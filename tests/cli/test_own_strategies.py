@@ -77,6 +77,7 @@ def test_validating_imports_nothing(ai_battle: Run, folder: Path) -> None:
         ("x = 1", "has no function 'create'"),
         ("\n1 / 0", "does not load: ZeroDivisionError: division by zero (second_opinion.py, line 2)"),
         ("def create(:", "does not load: SyntaxError"),
+        ("def create(primary, secondary): pass", "creates is None, which is not a ModelClient"),
     ],
 )
 def test_a_file_that_is_none_is_told(ai_battle: Run, folder: Path, source: str, words: str) -> None:

@@ -155,6 +155,8 @@ def test_the_templates_of_instructions_are_listed_and_shown(ai_battle: Run) -> N
     ("typed", "offered"),
     [
         (["run", "quick"], "quickstart"),
+        (["init", "quick"], "quickstart"),
+        (["models", "show", "anthropic/claude-sonnet"], "anthropic/claude-sonnet-4-5"),
         (["show", "2026"], "2026-11-23T04-00-00Z-rain"),
         (["talk", "Rain.", "-m", "claude-sonnet"], "claude-sonnet-4-5"),
         (["talk", "Rain.", "-m", "olla"], "ollama/"),

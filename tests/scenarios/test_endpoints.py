@@ -71,7 +71,7 @@ LEFT_INSIDE = {
 """What servers without a parser for reasoning send as content: the reasoning in it, and the answer."""
 
 
-@pytest.mark.parametrize(("wire", "type_", "path"), [("openai", "vllm/tiny", "/v1"), ("ollama", "ollama/phi4", "")])
+@pytest.mark.parametrize(("wire", "type_", "path"), [("openai", "workshop/tiny", "/v1"), ("ollama", "ollama/phi4", "")])
 @pytest.mark.parametrize("content", LEFT_INSIDE)
 async def test_reasoning_at_the_beginning_of_an_answer_is_no_part_of_it(
     fakes: FakeProviders, wire: str, type_: str, path: str, content: str

@@ -199,7 +199,7 @@ class ConversationManager:
                     go_on = RunResumed(state.turn + 1, os.getpid(), settings, setup.plan.model_types)
                     writer = source.journal_writer(journal)
                     dispatcher = EventDispatcher(writer, state, emit, source.redactor, wants)
-                    return await _run(setup, journal, dispatcher, *lost, go_on, *map(lost_call_warning, lost))
+                    return await _run(setup, journal, dispatcher, go_on, *lost, *map(lost_call_warning, lost))
 
     async def fork(
         self, run_dir: str | os.PathLike[str], turn: int, emit: Emit = ignore, wants: Wants | None = None

@@ -164,7 +164,8 @@ _TABLES: Mapping[str, Kind] = {".csv": "csv", ".tsv": "csv", ".json": "json"}
 
 
 def _too_large(named: str, kind: Kind, size: int) -> str:
-    return f"{named} has {size / MIB:.1f} MiB; {_a(kind)} may have {LARGEST[kind] // MIB}"
+    most = LARGEST[kind] // MIB
+    return f"{named} has {size / MIB:.1f} MiB; {_a(kind)} may have {most} MiB: make it smaller, or attach a part of it"
 
 
 def _count(number: int, what: str) -> str:

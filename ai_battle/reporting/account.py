@@ -184,13 +184,13 @@ class RunAccount:
     `goal` is the topic of the run; `config` its configuration as YAML, empty if it was started from Python. `called_in`
     holds up to `LISTED` models other than the participants' own, `consulted` up to as many turns, with their
     participants, in which such models were called. `verdicts` holds what judges found, the latest last; `judging` is
-    the usage of judges, which is not part of the run's usage.
+    the usage of judges, which is not part of the run's usage. `seconds` leaves out the time until a run was resumed.
     """
 
     name: str
     participants: dict[str, ParticipantStats] = field(default_factory=dict)
     begun: str = ""
-    ended: str = ""
+    seconds: float = 0.0
     status: str = UNFINISHED
     stop_reason: str = ""
     turns: int = 0
@@ -289,13 +289,6 @@ class RunAccount:
     def usage(self) -> Usage:
         return sum((each.usage for each in self.participants.values()), self.overhead)
 
-    @property
-    def seconds(self) -> float:
-        """Wall time from the first to the last event, including pauses between a crash and its resume."""
-        if not self.begun:
-            return 0.0
-        return (datetime.fromisoformat(self.ended) - datetime.fromisoformat(self.begun)).total_seconds()
-
     def add_verdict(self, verdict: Verdict) -> None:
         """Adds a verdict given after the end of the run."""
         self.verdicts.append(verdict)
@@ -316,10 +309,13 @@ class RunAccount:
 
 def account(run_dir: Path) -> RunAccount:
     """Reads the journal once. Memory does not grow with the number of turns."""
-    found = RunAccount(run_dir.name)
+    found, last = RunAccount(run_dir.name), None
     for record, event in read(run_dir):
         found.begun = found.begun or str(record["time"])
-        found.ended = str(record["time"])
+        now = datetime.fromisoformat(record["time"])
+        if last and not isinstance(event, RunResumed):
+            found.seconds += max(0.0, (now - last).total_seconds())  # less than 0 where the clock was set back
+        last = now
         found.take(event)
     for verdict in read_verdicts(run_dir):
         found.add_verdict(verdict)

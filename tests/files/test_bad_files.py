@@ -68,7 +68,7 @@ def locked_pdf() -> bytes:
         ("x.pdf", locked_pdf(), "x.pdf is a PDF that can't be read: it needs a password; save it without one"),
         ("x.pdf", pdf("", ""), "x.pdf is a PDF without text (pictures of pages, as scanners make them)"),
         ("x.pdf", pdf("One.")[:-200], "x.pdf is a PDF that can't be read: it is damaged"),
-        ("x.txt", b"x" * (3 << 20), "x.txt has 3.0 MiB; a text may have 2"),
+        ("x.txt", b"x" * (3 << 20), "x.txt has 3.0 MiB; a text may have 2 MiB: make it smaller, or"),
         ("x.json", b"[" + b"1," * (3 << 20) + b"1]", "x.json has 6.0 MiB; a JSON file may have 4"),
     ],
 )

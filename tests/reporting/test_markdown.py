@@ -1,10 +1,11 @@
 """The transcript: readable as it is and in every viewer, whatever models wrote."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from ai_battle.core.events import RunStarted, TurnFinished
+from ai_battle.core.events import RunResumed, RunStarted, TurnFinished
 from ai_battle.core.messages import assistant
 from ai_battle.reporting.exports import export
 
@@ -35,6 +36,17 @@ def test_it_ends_with_what_it_cost(markdown: str) -> None:
     assert "| bob | phi4 | 2 | 4.0 s | ≈ 6,000 | ≈ 200 | unknown |" in markdown
     assert "| *selecting and summarising* |  |  |  | 50 | 5 | $0 |" in markdown
     assert "| **all** |  | 3 | 0.0 s | ≈ 7,060 | ≈ 405 | unknown |" in markdown
+
+
+async def test_its_time_is_that_of_its_processes_even_if_the_clock_is_set_back(tmp_path: Path) -> None:
+    """The run stops after five seconds, goes on after an hour for two, and meanwhile the clock is set back."""
+    run_dir = await write_run(tmp_path, *EVENTS[:2], RunResumed(1, 1), *EVENTS[2:5])
+    times = ("10:00:00", "10:00:05", "11:00:00", "11:00:02", "09:30:00", "09:30:00")
+    records = [json.loads(line) for line in (run_dir / "journal.jsonl").read_text().splitlines()]
+    lines = [{**record, "time": f"2026-01-01T{time}+00:00"} for record, time in zip(records, times, strict=True)]
+    (run_dir / "journal.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+    assert " · 1 turn · 7.0 s · " in "".join(export(run_dir, "md"))
 
 
 def test_tools_and_thoughts_are_folded(markdown: str) -> None:

@@ -212,6 +212,8 @@ class TreeExpander:
     def _expand_text(self, written: str, path: KeyPath) -> str:
         self._make_room(text=self.expansion.longest(written))
         text = self._replace(written, path) if "${" in written else written
+        if text is written and "${" in written:  # not replaced: a problem says so, and a reference is no secret
+            return text
         secrets = (text,) if text is written and text and is_secret(path) else passwords_in(text)
         for secret in secrets:
             self._keep(secret, path, is_written=secret in written)

@@ -72,6 +72,13 @@ def test_an_unset_variable_is_told_at_its_place(problems: Problems) -> None:
     )
 
 
+@pytest.mark.parametrize("key", ["api_key: '${A_KEY}'", "base_url: 'https://me:${A_KEY}@example.com/v1'"])
+def test_an_unset_variable_of_a_secret_is_told_by_its_own_name(problems: Problems, key: str) -> None:
+    (told,) = problems(f"providers: {{openai: {{{key}}}}}\n{SMALL}")
+
+    assert told.endswith("the variable A_KEY is not set; set it, write ${A_KEY:-default}, or $${A_KEY} for that text")
+
+
 def test_a_name_that_is_none_is_told(problems: Problems) -> None:
     assert "${MY-KEY} is not a variable; write ${NAME} or ${NAME:-default}" in problems(goal("${MY-KEY}"))[0]
 

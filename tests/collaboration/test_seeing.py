@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.core.client import ModelClient
@@ -96,7 +96,6 @@ def test_a_long_attempt_is_shortened_in_its_middle() -> None:
     assert len(text) < 20_000
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(MESSAGES, max_size=20), LONG)
 def test_a_request_for_advice_is_bounded_whatever_was_said(messages: list[Message], attempt: str) -> None:
     """The prompt is shown whole; all else has its bounds."""

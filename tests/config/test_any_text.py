@@ -4,7 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ai_battle.config.discussion import DiscussionFile
@@ -43,7 +43,6 @@ def load_or_refuse(source: Any, overrides: tuple[str, ...] = ()) -> None:
 @example(b"!!binary x")
 @example(b"!!int [a]")
 @example(b"*a : b")
-@settings(max_examples=150, deadline=None)
 def test_any_bytes_load_or_are_refused(content: bytes) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "any.yaml")
@@ -55,7 +54,6 @@ def test_any_bytes_load_or_are_refused(content: bytes) -> None:
     st.dictionaries(KEYS, VALUES, max_size=4)
     | VALUES.map(lambda value: {"discussion": {"models": value, "stop": value}})
 )
-@settings(max_examples=150, deadline=None)
 def test_any_dictionary_loads_or_is_refused(source: dict[str, Any]) -> None:
     load_or_refuse(source)
 
@@ -63,7 +61,6 @@ def test_any_dictionary_loads_or_is_refused(source: dict[str, Any]) -> None:
 @given(st.text() | st.builds(lambda key, text: f"{key}={text}", KEYS, YAML | st.text()))
 @example("a=\ud800")
 @example("discussion=5")
-@settings(max_examples=100, deadline=None)
 def test_any_override_is_taken_or_refused(override: str) -> None:
     load_or_refuse({"discussion": {"goal": "x", "models": {"a": {"type": "x"}, "b": {"type": "y"}}}}, (override,))
 
@@ -71,13 +68,11 @@ def test_any_override_is_taken_or_refused(override: str) -> None:
 @given(st.text())
 @example("\x00")
 @example("a" * 5000)
-@settings(max_examples=100, deadline=None)
 def test_any_name_is_taken_or_refused(name: str) -> None:
     load_or_refuse(name)
 
 
 @given(VALUES, st.text(min_size=1))
-@settings(max_examples=100, deadline=None)
 def test_what_is_resolved_loads_to_the_same(facts: Any, goal: str) -> None:
     source = {"discussion": {"goal": f"G{goal}", "models": {"a": {"type": "x"}, "b": {"type": "y"}}, "signals": facts}}
     try:

@@ -66,8 +66,8 @@ async def connect(address: str) -> AsyncIterator[tuple[asyncio.StreamReader, asy
             await writer.wait_closed()
 
 
-async def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
-    """Raises `TimeoutError` where it does not become true in time."""
+async def until(condition: Callable[[], bool], seconds: float | None = None) -> None:
+    """Raises `TimeoutError` where it does not become true in time; how long a test may take at most pytest says."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.01)

@@ -13,6 +13,7 @@ import pytest
 from ai_battle.core.errors import ConfigError
 from ai_battle.server.count_stores import SqliteCounts
 from ai_battle.testing import FakeProviders, fault, reply
+from tests.clocks import stop_clock
 
 from .protocol.speaking import speaking
 from .serving import ask_server, connect, serving, serving_to, until
@@ -34,6 +35,7 @@ async def post(address: str, body: bytes, path: str = "/v1/messages") -> tuple[i
 
 
 async def test_twenty_megabytes_pass(fakes: FakeProviders, tmp_path: Path) -> None:
+    stop_clock()
     picture = {"type": "base64", "media_type": "image/png", "data": "A" * 20 * 1024 * 1024}
     content = [{"type": "image", "source": picture}, {"type": "text", "text": "What is it?"}]
     body = {**HELLO, "messages": [{"role": "user", "content": content}]}

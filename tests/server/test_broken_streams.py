@@ -1,5 +1,6 @@
 """Streams that do not come to a good end."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +10,9 @@ import aiohttp
 import pytest
 
 from ai_battle.server.running import listening
-from ai_battle.server.streaming import StreamTiming
+from ai_battle.server.streaming import USUAL, StreamTiming
 from ai_battle.testing import FakeProviders, fault, reply
+from tests.clocks import set_forward, stop_clock
 
 from .serving import connect, server_config, serving, serving_to, until
 from .test_operating import boosting
@@ -26,11 +28,14 @@ ENDS: Mapping[str, tuple[bytes, bytes]] = {
 
 
 async def stream(address: str, path: str, **more: Any) -> tuple[int, bytes]:
-    body = {**HELLO, "stream": True, **more}
-    if path == "/v1/responses":
-        body = {"model": "opus", "input": "Hello?", "stream": True}
+    body = {**stream_body(path), **more}
     async with aiohttp.ClientSession(address) as session, session.post(path, json=body) as answer:
         return answer.status, await answer.read()
+
+
+def stream_body(path: str) -> dict[str, Any]:
+    body = {"model": "opus", "input": "Hello?"} if path == "/v1/responses" else HELLO
+    return {**body, "stream": True}
 
 
 @pytest.mark.parametrize("path", ENDS)
@@ -119,22 +124,32 @@ async def test_a_client_that_reads_nothing_is_let_go(fakes: FakeProviders) -> No
 
 
 @pytest.mark.parametrize(
-    ("path", "sign"),
+    ("path", "sign", "opening"),
     [
-        ("/v1/messages", b'event: ping\ndata: {"type":"ping"}'),
-        ("/v1/chat/completions", b'"delta":{},"finish_reason":null'),
-        ("/v1/responses", b"event: response.in_progress"),
+        ("/v1/messages", b'event: ping\ndata: {"type":"ping"}', 0),
+        ("/v1/chat/completions", b'"delta":{},"finish_reason":null', 0),
+        ("/v1/responses", b"event: response.in_progress", 1),
     ],
 )
-async def test_a_silence_is_filled_with_events_of_the_api(fakes: FakeProviders, path: str, sign: bytes) -> None:
+async def test_a_silence_is_filled_with_events_of_the_api(
+    fakes: FakeProviders, path: str, sign: bytes, opening: int
+) -> None:
     """Before the first word of the model too, and never more than the silence needs."""
-    fakes.openai.says(reply("One two", delay=0.35, pace=0.0))
-    plan = replace(server_config(fakes, BIG_MODEL="openai/large"), timing=StreamTiming(ping=0.1))
-    async with listening(plan) as (_, address):
-        _, said = await stream(address, path)
+    ping, said = USUAL.ping, b""
+    fakes.openai.says(reply("One two", delay=2.5 * ping))
+    async with serving(fakes, BIG_MODEL="openai/large") as address, aiohttp.ClientSession(address) as session:
+        asking = asyncio.create_task(session.post(path, json=stream_body(path)))
+        await until(lambda: fakes.openai.open_requests == 1)
+        stop_clock()
+        for number in (opening + 1, opening + 2):
+            set_forward(ping)
+            answer = await asking
+            while said.count(sign) < number:
+                said += await answer.content.readany()
+        set_forward(0.6 * ping)
+        said += await answer.content.read()
 
-    before = said.partition(b"One")[0]
-    assert 2 <= before.count(sign) <= 5
+    assert said.partition(b"One")[0].count(sign) == opening + 2
     assert sign not in said.partition(b"two")[2].partition(b"response.completed")[0]
 
 

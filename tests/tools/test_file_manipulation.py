@@ -489,7 +489,7 @@ def test_only_writing_actions_count_as_writing(files: FileManipulationTool) -> N
     ]  # fmt: skip
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     path=st.lists(
         st.sampled_from(["..", ".", "", "a", "link.txt", "up", "~", "secret.txt", "\\", "\0", " ", "..."])

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.core.exchange import ModelRequest
@@ -79,7 +79,6 @@ def test_ids_that_come_again_in_a_later_turn_belong_to_it() -> None:
     assert paired_messages(twice) == twice
 
 
-@settings(max_examples=40)
 @given(st.lists(messages, max_size=5))
 def test_whatever_comes_in_every_call_is_answered_once_and_at_once(said: list[Message]) -> None:
     repaired = paired_messages(tuple(said))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.core.errors import ConfigError
@@ -183,7 +183,6 @@ def test_what_is_wrong_is_told_in_words(api: str, path: str, value: Any, says: s
 
 
 @pytest.mark.parametrize("api", APIS)
-@settings(max_examples=60)
 @given(st.data())
 def test_whatever_comes_is_a_request_or_an_error_of_ours(api: str, data: st.DataObject) -> None:
     wire, right = APIS[api]

@@ -26,7 +26,6 @@ NAMES = ["anthropic", "openai"]
 
 
 @pytest.mark.parametrize("wire", WIRES, ids=NAMES)
-@settings(max_examples=50)
 @given(tellings(), cut_places)
 def test_our_reader_reads_the_answer_that_was_written(wire: Any, telling: Telling, cuts: list[int]) -> None:
     deltas, response = telling
@@ -40,7 +39,6 @@ def test_our_reader_reads_the_answer_that_was_written(wire: Any, telling: Tellin
 
 
 @pytest.mark.parametrize("wire", [*WIRES, responses], ids=[*NAMES, "responses"])
-@settings(max_examples=30)
 @given(tellings())
 def test_every_event_has_a_name_where_the_api_names_them_and_is_one_line_of_json(wire: Any, telling: Telling) -> None:
     for event in write_stream(wire.StreamWriter("m"), *telling).removesuffix(b"\n\n").split(b"\n\n"):

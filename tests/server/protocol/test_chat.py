@@ -194,12 +194,12 @@ async def test_f_empty(odd: Odd) -> None:
 
 @pytest.mark.parametrize("api", ["messages", "chat"])
 async def test_g_isolation(stage: Stage, api: str) -> None:
-    """Of 48 streams at once each gets its own content."""
+    """Of 32 streams at once each gets its own content."""
 
     def repeat_word(body: Any) -> Any:
         text = json.dumps(body)
         start = text.index("word-")
-        return reply(f"{text[start : start + 7]} " * 20, pace=0.001)
+        return reply(f"{text[start : start + 7]} " * 10, pace=0.001)
 
     stage.upstream.always(repeat_word)
 
@@ -208,9 +208,9 @@ async def test_g_isolation(stage: Stage, api: str) -> None:
         said = {"max_tokens": 64, "messages": [{"role": "user", "content": word}]}
         streamed = await stage.client.stream(api, said)
         text = message_of(streamed).text if api == "messages" else completion_of(streamed).text
-        assert text.split() == [word] * 20
+        assert text.split() == [word] * 10
 
-    await asyncio.gather(*map(one, range(48)))
+    await asyncio.gather(*map(one, range(32)))
 
 
 JSON_MODES: dict[str, Any] = {

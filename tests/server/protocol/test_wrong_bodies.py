@@ -246,7 +246,7 @@ def mutants(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return api, body
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(st.lists(mutants(), min_size=10, max_size=10))
 def test_bodies_with_several_mistakes(bodies: list[tuple[str, dict[str, Any]]]) -> None:
     async def ask_all() -> None:

@@ -46,7 +46,8 @@ class Journal:
         self._syncing: asyncio.Future[None] | None = None
         self._broken = ""
         self._closed = False
-        self._seq = self._end = self._synced_end = 0
+        self._seq = self._end = 0
+        self._has_synced_directories = False
         with ExitStack() as undo:
             self._lock = _lock_directory(run_dir)
             undo.callback(self._lock.release)
@@ -72,11 +73,6 @@ class Journal:
         """Continues the journal of an earlier process. A torn last line is cut off and reported in `warnings`."""
         open_journal(run_dir).close()
         return cls(run_dir, durability, fresh=False)
-
-    @property
-    def has_unsynced_lines(self) -> bool:
-        """True if a power loss now would lose lines."""
-        return self._synced_end < self._end
 
     async def __call__(self, event: Event) -> None:
         if isinstance(event, DELTAS):
@@ -153,14 +149,13 @@ class Journal:
             self._raise_if_broken()
 
     def _sync(self) -> None:
-        end = self._end  # read before the sync, which may miss lines that are written while it runs
         try:
-            if not self._synced_end:
+            if not self._has_synced_directories:
                 _sync_directories(self.run_dir)
+                self._has_synced_directories = True
             _sync_data(self._fd)
             if self._copy:
                 self._copy.store() if self._every_turn else self._copy.require_own()
-            self._synced_end = end
         except OSError as error:
             self._break(error)
         except JournalError as error:

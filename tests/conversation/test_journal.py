@@ -1,6 +1,5 @@
 """The journal: what is written, when, and what of it can be read back."""
 
-import asyncio
 import json
 import os
 from collections.abc import AsyncIterator
@@ -135,22 +134,6 @@ async def test_an_event_can_be_read_as_soon_as_it_was_heard(journal: Journal) ->
     await journal(turn(1, "ann", "Hello."))
 
     assert [message.text for message in messages(journal.run_dir)] == ["Hello."]
-
-
-async def test_what_is_dirty_is_synced_within_about_a_second(journal: Journal) -> None:
-    """The sync itself is the kernel's; here it is seen that one is due after a write, and none when nothing is new."""
-    await journal(Warned("dirty"))
-    assert journal.has_unsynced_lines
-
-    await asyncio.sleep(1.3)
-    assert not journal.has_unsynced_lines
-
-
-async def test_every_turn_is_synced_before_it_is_over(tmp_path: Path) -> None:
-    journal = Journal.create(tmp_path, "every_turn")
-    await journal(turn(1, "ann", "Hello."))
-    assert not journal.has_unsynced_lines
-    await journal.close()
 
 
 async def test_what_json_can_not_say_never_stops_a_run(journal: Journal) -> None:

@@ -1,6 +1,5 @@
 """What a crash, a full disk or a second process does to a journal: nothing that can't be gone on with."""
 
-import asyncio
 import errno
 import os
 import re
@@ -269,37 +268,61 @@ async def test_a_read_only_directory_is_refused(tmp_path: Path) -> None:
     assert "can't be written: Permission denied" in refused.stderr
 
 
-async def test_a_turn_that_is_synced_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
-    """The kernel's own view of it: write, fdatasync, and only then the acknowledgement."""
+SYNCING = """
+    import asyncio, os, sys; from pathlib import Path
+    from ai_battle.conversation.journal import Journal
+    from tests.conversation.runs import turn
+
+    async def main(folder):
+        {}
+
+    asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+def trace_syncs(folder: Path, *lines: str) -> list[str]:
+    """Returns the kernel's own view of what a program does: turns that are written, syncs and acknowledgements."""
     if not (strace := shutil.which("strace")):
         pytest.skip("strace is not installed")
-    script = """
-        import asyncio, os, sys; from pathlib import Path
-        from ai_battle.conversation.journal import Journal
-        from tests.conversation.runs import turn
-
-        async def main():
-            journal = Journal.create(Path(sys.argv[1]), "every_turn")
-            for number in (1, 2, 3):
-                await journal(turn(number, "ann", "Hello."))
-                os.write(2, b"ACK")
-            await journal.close()
-
-        asyncio.run(main())
-    """
-    trace = tmp_path / "trace"
-    command = [strace, "-f", "-o", str(trace), "-e", "trace=write,fdatasync", sys.executable, "-c"]
-    traced = subprocess.run([*command, textwrap.dedent(script), str(tmp_path / "run")], check=False)  # noqa: ASYNC221
-    if traced.returncode:
+    program = textwrap.dedent(SYNCING.format("\n        ".join(lines)))
+    trace = folder / "trace"
+    command = [strace, "-f", "-o", str(trace), "-e", "trace=write,fdatasync", sys.executable, "-c", program]
+    if subprocess.run([*command, str(folder / "run")], check=False).returncode:
         pytest.skip("strace may not trace here")
-
     calls = re.findall(r'write\(\d+, "(?:{\\"v\\"|(ACK))|(fdatasync)', trace.read_text())
-    assert [ack or sync or "turn" for ack, sync in calls][:9] == ["turn", "fdatasync", "ACK"] * 3
+    return [ack or sync or "turn" for ack, sync in calls]
 
 
-async def test_many_journals_sync_in_the_background_and_close_together(tmp_path: Path) -> None:
-    journals = [Journal.create(tmp_path / str(n)) for n in range(50)]
-    for journal in journals:
-        await journal(turn(1, "ann", "Hello."))
-    await asyncio.gather(*(journal.close() for journal in journals))
-    assert not any(journal.has_unsynced_lines for journal in journals)
+def test_a_turn_that_is_synced_is_on_disk_before_it_is_acknowledged(tmp_path: Path) -> None:
+    calls = trace_syncs(
+        tmp_path,
+        "journal = Journal.create(folder, 'every_turn')",
+        "for number in (1, 2, 3):",
+        "    await journal(turn(number, 'ann', 'Hello.'))",
+        "    os.write(2, b'ACK')",
+        "await journal.close()",
+    )
+    assert calls[:9] == ["turn", "fdatasync", "ACK"] * 3
+
+
+def test_many_journals_sync_what_they_wrote_and_close_together(tmp_path: Path) -> None:
+    calls = trace_syncs(
+        tmp_path,
+        "journals = [Journal.create(folder / str(number)) for number in range(50)]",
+        "for journal in journals: await journal(turn(1, 'ann', 'Hello.'))",
+        "await asyncio.gather(*(journal.close() for journal in journals))",
+    )
+    assert calls.count("turn") == 50
+    assert calls[-50:] == ["fdatasync"] * 50
+
+
+def test_what_nobody_waits_for_is_synced_within_seconds_too(tmp_path: Path) -> None:
+    """The program ends, without closing its journal, once the system has been asked to sync."""
+    calls = trace_syncs(
+        tmp_path,
+        "journal = Journal.create(folder)",
+        "await journal(turn(1, 'ann', 'Hello.'))",
+        "while 'fdatasync' not in (folder.parent / 'trace').read_text(): await asyncio.sleep(0.05)",
+        "os._exit(0)",
+    )
+    assert calls == ["turn", "fdatasync"]

@@ -37,6 +37,12 @@ BROKEN = ("close_mid_stream", "end_mid_stream", "truncated_json", "malformed_jso
 HANGING = tuple(name for name in FAULTS if name.startswith(("stall", "ping")))
 REST = tuple(name for name in FAULTS if name not in (*TELLING, *BROKEN, *HANGING))
 AT_ONCE = 10
+DOORS_AND_WIRES = [
+    pytest.param(door, wire, marks=[] if door == "discussion" or wire == "openai" else pytest.mark.slow)
+    for door in DOORS
+    for wire in MODELS
+]
+"""No door knows of wires: all of both are tried, and their other combinations in the slow run alone."""
 
 
 def talk(wire: str) -> dict[str, Any]:
@@ -68,10 +74,9 @@ async def differences(door: str, cases: Iterable[Case], folder: Path) -> dict[st
     return found
 
 
-@pytest.mark.parametrize("wire", MODELS)
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize(("door", "wire"), DOORS_AND_WIRES)
 class TestTheLedgerIsTheBillToTheCent:
-    """With each fault of the fakes, on each wire, streamed and plain, through each door."""
+    """With each fault of the fakes, streamed and plain, on each wire and through each door."""
 
     async def test_where_a_reply_is_refused_cut_or_broken(self, here: Path, door: str, wire: str) -> None:
         assert await differences(door, cases(wire, (*TELLING, *BROKEN)), here) == {}

@@ -178,6 +178,8 @@ def _origin_of(source: Source, base: Path | None, kind: str) -> Origin:
         return Origin(tree, [], base or _base(tree, Path.cwd()), kind)
     if isinstance(source, YamlText):
         return _origin_of_text(source.text, source.path, base, kind)
+    if not isinstance(source, str | os.PathLike):
+        raise ConfigError(f"{source!r} is no {kind}; pass the path of a file, a packaged name, or a dictionary")
     if "\n" in os.fspath(source):
         raise ConfigError(
             "this is YAML itself, not the path of a file; pass yaml.safe_load(text), or write it to a file"

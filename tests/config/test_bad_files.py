@@ -171,6 +171,11 @@ def test_yaml_text_in_place_of_a_path_is_told() -> None:
     assert refusal(SMALL).startswith("this is YAML itself, not the path of a file")
 
 
+@pytest.mark.parametrize("source", [["talk.yaml"], 3, None])
+def test_what_can_be_no_file_is_told(source: object) -> None:
+    assert refusal(source) == f"{source!r} is no discussion; pass the path of a file, a packaged name, or a dictionary"
+
+
 def test_a_name_that_is_too_long_is_a_plain_error() -> None:
     assert "can't be read: File name too long" in refusal("x" * 5000)
 

@@ -189,10 +189,10 @@ class ConversationManager:
         with source.redactor.errors():
             async with Journal.reopen(run_dir, source.durability) as journal:
                 progress = reading.progress(run_dir)
+                settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
                 if progress.is_over and progress.ended:
                     outcome.keep(run_dir, progress.outcome)  # the earlier process may have died before it wrote this
                     return _result(progress.ended, run_dir, progress.help, progress.judged)
-                settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
                 async with source.open(progress.positions) as setup:
                     state = restore_state(setup, (event for _, event in reading.read(run_dir)))
                     lost = book_lost_calls(setup, state)

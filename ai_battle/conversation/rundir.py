@@ -45,7 +45,8 @@ def digest(config: str) -> str:
 def check_unchanged(progress: Progress, *, accept_changes: bool = False) -> Mapping[str, Any]:
     """Returns the settings to record with `RunResumed`: new ones if a change was accepted, else none.
 
-    Raises `ConfigChanged` with a diff if the configuration in the run directory has changed since the start.
+    Raises `ConfigChanged` with a diff if the configuration in the run directory has changed since the start. No change
+    is accepted after the end of a run.
     """
     path = progress.run_dir / CONFIG
     if not progress.config_digest:
@@ -55,12 +56,13 @@ def check_unchanged(progress: Progress, *, accept_changes: bool = False) -> Mapp
     now = path.read_text(encoding="utf-8")
     if digest(now) == progress.config_digest:
         return {}
-    if accept_changes:
+    if accept_changes and not progress.is_over:
         return settings(now)
-    raise ConfigChanged(
-        f"{path} has changed since the run was started; undo the change, or go on with it: --accept-changes\n"
-        + _difference(str(progress.settings.get("config", "")), now)
-    )
+    way_out = "; undo the change, or go on with it: --accept-changes"
+    if progress.is_over:
+        way_out = f", and it is over; to go on from its end: ai-battle fork {progress.run_dir} --at {progress.turn}"
+    before = str(progress.settings.get("config", ""))
+    raise ConfigChanged(f"{path} has changed since the run was started{way_out}\n{_difference(before, now)}")
 
 
 def _difference(before: str, now: str) -> str:

@@ -392,6 +392,17 @@ class TestRunDirectories:
         assert re.search(r"^-.*Talk\.$", message, re.MULTILINE)
         assert re.search(r"^\+.*Sing\.$", message, re.MULTILINE)
 
+    @pytest.mark.parametrize("options", [(), ("--accept-changes",)])
+    def test_a_configuration_that_was_changed_after_the_end(
+        self, ai_battle: Command, finished_run: Path, options: tuple[str, ...]
+    ) -> None:
+        config = finished_run / "config.yaml"
+        config.write_text(config.read_text().replace("turns: 1", "turns: 2"))
+
+        message = refusal(ai_battle("resume", "kept", *options))
+
+        assert message.splitlines()[0].endswith("it is over; to go on from its end: ai-battle fork kept --at 2")
+
 
 def test_misspelt_commands_and_options_are_answered_with_the_usage(ai_battle: Command) -> None:
     assert ai_battle("rnu", "talk.yaml").code == 2

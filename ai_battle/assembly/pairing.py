@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
+from ..collaboration._limits import HelpUse
 from ..collaboration._shadow import Shadow
-from ..collaboration._turn import HelpUse
 from ..collaboration.ladder import LadderState
 from ..config.collaboration import Help, HelperSettings, Pair, ShadowSettings
 from ..core.client import ModelClient

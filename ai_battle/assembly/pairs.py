@@ -20,8 +20,8 @@ from .models import BuildContext, Model, spelling
 from .strategies import helpers_of, secondaries
 
 if TYPE_CHECKING:
+    from ..collaboration._limits import HelpUse
     from ..collaboration._shadow import Shadow
-    from ..collaboration._turn import HelpUse
     from ..collaboration.ladder import LadderState
     from ..evidence.store import EvidenceStore
     from .recipes import Recipe

@@ -12,8 +12,9 @@ from typing import Any
 from ..collaboration._checks import VERIFIES, Check, Judge, OwnOpinion, PeerOpinion, Tested
 from ..collaboration._hedging import Hedge
 from ..collaboration._lessons import Lessons, LessonTerms
+from ..collaboration._limits import HelpLimits, HelpUse
 from ..collaboration._shadow import Learn
-from ..collaboration._turn import AnswerCheck, Draft, HelperPool, Helping, HelpLimits, HelpUse, consultation_event
+from ..collaboration._turn import AnswerCheck, Draft, HelperPool, Helping, consultation_event
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
 from ..config.collaboration import AUTO, Help, HelperSettings, PromiseSettings, UsedHelp

@@ -2,8 +2,9 @@
 
 from ._checks import Judge, OwnOpinion, PeerOpinion
 from ._hedging import Hedge
+from ._limits import HelpLimits, HelpUse
 from ._prompts import Sees
-from ._turn import AnswerCheck, CheckResult, Helping, HelpLimits, HelpUse, Turn
+from ._turn import AnswerCheck, CheckResult, Helping, Turn
 
 __all__ = [
     "AnswerCheck",

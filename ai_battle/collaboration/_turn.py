@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol, get_args
 
 from ..core.client import ModelClient, request_answer
 from ..core.errors import (
@@ -41,46 +41,18 @@ from ..core.helping import (
     ModelConsulted,
     Role,
 )
-from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
+from ..core.ledger import Budget, charge_to
 from ..core.messages import assistant
 from ..core.telemetry import span
 from ..core.tokens import estimate_text
 from ..core.tooling import LoopStopped, ToolsOffered
 from ..signals.refusals import refuses as refuses_in_words
 from ..wire.openai.messages import REFUSES, is_refusal, refuses
+from ._limits import HelpLimits, HelpUse
 from ._prompts import Sees, arguments_text, bounded_text, excerpt, shown_text
 from ._wrappers import redacted_request
 
 FAILURES = (ProviderError, BudgetExceeded, ToolError, ConfigError)
-
-
-@dataclass(slots=True)
-class HelpUse:
-    """What helpers have used and how often they were asked, in an earlier process of the run too."""
-
-    ledger: Ledger = field(default_factory=Ledger)
-    calls: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class HelpLimits:
-    """The most that helpers may use per turn or per run; None means no limit."""
-
-    calls: int | None = None
-    tokens: int | None = None
-    cost_usd: float | None = None
-    per: Literal["turn", "run"] = "run"
-    unpriced: Literal["refuse", "allow"] = "refuse"
-
-    def budget(self, use: HelpUse) -> Budget:
-        return Budget(SpendingLimits(self.cost_usd, self.tokens, unpriced=self.unpriced), use.ledger, "helpers")
-
-    def limit_reached(self, use: HelpUse) -> str:
-        """Describes the limit that forbids asking a helper; empty if none does."""
-        limit = self.budget(use).full_limit
-        if self.calls is not None and use.calls >= self.calls:
-            limit = f"calls ({use.calls} of {self.calls})"
-        return f"the limit of {limit.replace(' (', ' for helpers is reached (')[:-1]} per {self.per})" if limit else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +92,17 @@ class Helping:
 
     timeout: float | None = None
     sees: Sees = "history"
-    limits: HelpLimits = HelpLimits()
+    limits: HelpLimits = field(default_factory=HelpLimits)
     redact: Callable[[str], str] | None = None
     use: HelpUse = field(default_factory=HelpUse)
     checks: tuple[AnswerCheck, ...] = ()
     verification: AnswerCheck | None = None
+
+    def __post_init__(self) -> None:
+        if self.timeout is not None and self.timeout <= 0:
+            raise ConfigError(f"timeout is in seconds, more than 0, not {self.timeout!r}.")
+        if self.sees not in get_args(Sees):
+            raise ConfigError(f"sees is one of {', '.join(get_args(Sees))}, not {self.sees!r}.")
 
     def new_use(self) -> HelpUse:
         """Returns the use that a turn counts its help in: the run's, if the limits are per run."""

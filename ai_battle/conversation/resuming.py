@@ -10,7 +10,7 @@ from .setup import RunSetup
 from .state import State
 
 if TYPE_CHECKING:
-    from ..collaboration._turn import HelpUse
+    from ..collaboration._limits import HelpUse
 
 
 def restore_state(setup: RunSetup, events: Iterable[Event]) -> State:

@@ -53,12 +53,12 @@ OTHER = {"secondary": SCRIPTED}
         ({"primary": "Ada"}, ".secondary: is missing: rescue needs the model that helps"),
         (
             {"primary": "Ada", "strategy": "minion", "samples": 3, **OTHER},
-            ".samples: minion has no such option; it is one of advisor, cascade, council, critique",
+            ".samples: minion has no such option; advisor, cascade, council, critique",
         ),
-        ({"primary": "Ada", "max_loops": 3, **OTHER}, ".max_loops: rescue has no such option; it is one of boost"),
+        ({"primary": "Ada", "max_loops": 3, **OTHER}, ".max_loops: rescue has no such option; boost"),
         (
             {"primary": "Ada", "strategy": "minion", "judge": "Bob", **OTHER},
-            ".judge: minion has no such option; it is one of advisor, cascade, council, critique",
+            ".judge: minion has no such option; advisor, cascade, council, critique",
         ),
         ({"primary": "Ada", "judge": "ollama-phi4", **OTHER}, ".judge: 'Ada' can't judge itself; name another model"),
         (

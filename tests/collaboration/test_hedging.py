@@ -167,7 +167,7 @@ discussion:
         ({"wait": "p95"}, ""),
         ({"wait": "p100"}, "hedge.wait: must be seconds, such as 5, or a quantile from p50 to p99"),
         ({"wait": "0"}, "hedge.wait: must be seconds"),
-        ({"strategy": "rescue"}, "hedge: rescue has no such option; it is one of takeover"),
+        ({"strategy": "rescue"}, "hedge: rescue has no such option; takeover has it"),
         ({"tools": ""}, "hedge: lets two models answer at once"),
         ({"helper": ", tools: [code_execution]"}, "hedge: lets two models answer at once"),
     ],

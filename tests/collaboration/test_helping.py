@@ -8,7 +8,7 @@ import pytest
 
 from ai_battle.collaboration import Helping, HelpLimits, HelpUse, Sees
 from ai_battle.core.client import ModelClient
-from ai_battle.core.errors import BudgetExceeded, JournalError
+from ai_battle.core.errors import BudgetExceeded, ConfigError, JournalError
 from ai_battle.core.events import Emit, Event, ModelReplied, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ai_battle.core.helping import DraftDropped, HelpAsked, HelpFailed
@@ -368,3 +368,20 @@ async def test_an_answer_that_took_several_calls_is_dropped_with_all_of_them() -
     await client.complete(model_request(), heard := HelpLog())
 
     assert [(each.usage.input_tokens, each.calls) for each in heard.of(DraftDropped)] == [(20, 2)]
+
+
+@pytest.mark.parametrize(
+    ("make", "terms", "words"),
+    [
+        (Helping, {"timeout": 0}, "timeout is in seconds, more than 0, not 0."),
+        (Helping, {"sees": "promt"}, "sees is one of prompt, attempt, history, not 'promt'."),
+        (HelpLimits, {"calls": -1}, "calls is at least 0, not -1."),
+        (HelpLimits, {"calls": 1, "per": "day"}, "per is turn or run, not 'day'."),
+    ],
+)
+def test_terms_that_would_mean_something_else_are_refused(
+    make: Callable[..., Any], terms: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        make(**terms)
+    assert str(refused.value) == words

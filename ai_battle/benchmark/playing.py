@@ -214,7 +214,7 @@ class Player:
     async def _play(self, key: SampleKey, task: Task, listener: SampleListener) -> Sample:
         try:
             # A scorer or a strategy may be foreign code and raise anything, which must not end the other samples.
-            with translate_errors(f"{key.setting}, task {key.task}", AIBattleError):
+            with translate_errors(key.setting, AIBattleError):
                 with (
                     charge_to(listener.budget),
                     use_telemetry(self._telemetry),

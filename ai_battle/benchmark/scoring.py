@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from inspect import signature
+from inspect import iscoroutinefunction, signature
 from typing import Any, get_type_hints
 
 from ..assembly.models import BuildContext, helper_model, participant
@@ -11,7 +11,7 @@ from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings
 from ..core import plugins
 from ..core.client import ModelClient
-from ..core.errors import AIBattleError, ConfigError
+from ..core.errors import AIBattleError, ConfigError, translate_errors
 from ..core.ledger import Budget, charge_to
 from ..tools.sandbox import Level, Sandbox, choose
 from .sample import AnswerScore
@@ -36,7 +36,13 @@ class ScorerFactory:
             signature(create).bind(**options)
         except TypeError as error:
             raise ConfigError(f"{settings.name} can't be made of its options: {error}") from error
-        made: Scorer = create(**options)
+        with translate_errors(f"{settings.name} can't be created", ConfigError):
+            made: Scorer = create(**options)
+        if not callable(getattr(made, "lacks", None)) or not iscoroutinefunction(getattr(made, "score", None)):
+            raise ConfigError(
+                f"{settings.name}: create() returned {type(made).__name__}, which is no scorer: it needs "
+                "lacks(task) and async score(task, answer)"
+            )
         return made
 
     def _resources(self, settings: ScorerSettings, create: Any) -> dict[str, Any]:
@@ -75,6 +81,8 @@ async def _first_score(scorers: Sequence[Scorer], task: Task, answer: ScoredAnsw
     unread: list[AnswerScore] = []
     for scorer in scorers:
         score = await scorer.score(task, answer)
+        if not isinstance(score, AnswerScore):
+            raise AIBattleError(f"{type(scorer).__name__} returned {score!r} as a score; it must be an AnswerScore.")
         if score.value is not None and not 0 <= score.value <= 1:
             raise AIBattleError(f"{type(scorer).__name__} scored {score.value!r}; a score is from 0 to 1, or None.")
         if score.value is not None:
@@ -86,7 +94,8 @@ async def _first_score(scorers: Sequence[Scorer], task: Task, answer: ScoredAnsw
 
 def lacking(scorers: Mapping[str, Scorer], task: Task) -> str:
     """Returns what a task lacks for its scorers, or "" if one of them can score it."""
-    lacks = {name: scorer.lacks(task) for name, scorer in scorers.items()}
+    with translate_errors(", ".join(scorers), ConfigError):
+        lacks = {name: scorer.lacks(task) for name, scorer in scorers.items()}
     return "" if not all(lacks.values()) else ", ".join(f"{name} needs {what}" for name, what in lacks.items())
 
 

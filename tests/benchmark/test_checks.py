@@ -319,6 +319,35 @@ def test_a_scorer_may_be_a_file_next_to_the_suite(tmp_path: Path) -> None:
         assert {sample.score.value for sample in store.samples()} == {0.5}
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        ("async def", "def", "create() returned Points, which is no scorer: it needs lacks(task) and async score("),
+        ("lacks", "needs", "create() returned Points, which is no scorer"),
+        ('return ""', "return task.tsk", "points.py: AttributeError: 'Task' object has no attribute 'tsk'"),
+        ("return Points(most)", "return open('none')", "points.py can't be created: FileNotFoundError"),
+    ],
+)
+def test_a_mistake_in_a_scorer_is_told_as_one_before_anything_is_spent(
+    tmp_path: Path, right: str, wrong: str, message: str
+) -> None:
+    (tmp_path / "points.py").write_text(SCORER.replace(right, wrong))
+    with pytest.raises(ConfigError) as told:
+        require_sound_code(load(suite(tmp_path, FOUR, scorers=["points"]), base=tmp_path))
+
+    assert message in str(told.value)
+
+
+def test_a_score_without_its_class_fails_its_sample_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "points.py").write_text(SCORER.replace("AnswerScore(self.most)", "self.most"))
+    loaded = load(suite(tmp_path, FOUR, scorers=["points"]), base=tmp_path)
+    with closing(begin(loaded, tmp_path / "out")) as store:
+        run(loaded, store)
+        errors = {sample.error for sample in store.samples()}
+
+    assert errors == {"Points returned 1.0 as a score; it must be an AnswerScore."}
+
+
 def test_a_score_that_is_none_fails_its_sample_and_says_so(
     suite_of_points: Callable[..., Suite], tmp_path: Path
 ) -> None:

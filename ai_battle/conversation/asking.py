@@ -48,12 +48,14 @@ def participants(types: Mapping[str, str], helper: str = "", strategy: str = USU
 def named_types(models: Sequence[str]) -> dict[str, str]:
     """Returns the model type of each `TYPE` or `NAME=TYPE`, by the given name or else by the model's own.
 
-    Raises `ConfigError` for two participants with the same name.
+    Raises `ConfigError` for two participants with the same name, and for that of the person.
     """
     types: dict[str, str] = {}
     for spelled in models:
         name, type_ = _split_name(spelled)
-        if name in types or name == ASKER:
+        if name == ASKER:
+            raise ConfigError(f"{ASKER} is the name of the person at the keyboard; give {type_} another one.")
+        if name in types:
             raise ConfigError(f"Two participants are called {name!r}; give them names: NAME=TYPE.")
         types[name or _free_name(type_, types)] = type_
     return types

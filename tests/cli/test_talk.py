@@ -89,6 +89,7 @@ def test_tools_files_and_a_helper_take_part(ai_battle: Run, fakes: FakeProviders
         (("-m", "gpt-4o"), "name another model with -m, or take part yourself with --me"),
         (("-m", "gpt-4o", "-m", "nothing"), "ai-battle models list"),
         (("-m", "A=gpt-4o", "-m", "A=gpt-4o"), "give them names: NAME=TYPE"),
+        (("-m", "You=gpt-4o", "-m", "gpt-4o"), "give gpt-4o another one"),
         ((*TWO, "--tools", "calculater"), "did you mean 'calculator'?"),
         ((*TWO, "-f", "none.txt"), "Invalid value for -f: there is no file 'none.txt'"),
     ],

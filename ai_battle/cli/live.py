@@ -238,7 +238,7 @@ class LiveView:
         self._ticking = asyncio.create_task(self._tick())
 
     def _go_on(self, event: RunResumed) -> None:
-        self._models = dict(event.participants)
+        self._models, self._turn = dict(event.participants), event.turn
         self._remark(event)
         self._ticking = asyncio.create_task(self._tick())
 

@@ -22,6 +22,7 @@ from ai_battle.core.events import (
     PromptGiven,
     Retrying,
     RunFinished,
+    RunResumed,
     RunStarted,
     TextDelta,
     ThinkingDelta,
@@ -48,14 +49,14 @@ async def scrolled_text(*events: Event) -> str:
     return ESCAPES.sub("", STATUS_LINE.sub("", await output_of(*events)))
 
 
-async def shown_text(*events: Event, spent: Usage = NOTHING_USED) -> str:
+async def shown_text(*events: Event) -> str:
     """All that was shown, without escape sequences."""
-    return ESCAPES.sub("", await output_of(*events, spent=spent))
+    return ESCAPES.sub("", await output_of(*events))
 
 
-async def output_of(*events: Event, spent: Usage = NOTHING_USED) -> str:
+async def output_of(*events: Event) -> str:
     out = io.StringIO()
-    live = LiveView(out, ViewOptions(turns=3, spent=spent))
+    live = LiveView(out, ViewOptions(turns=3))
     for event in (RunStarted("robots", "", {"Ann": "ollama/phi4"}), TurnStarted(1, 1, "Ann"), *events):
         await live(event)
     live.close()
@@ -134,10 +135,13 @@ async def test_the_status_line_tells_turn_tokens_cost_and_time() -> None:
     assert re.search(r"turn 1 of 3 · 1200 in, 345 out · \$0\.0123 · 0:0\d · Ann answers", seen)
 
 
-async def test_the_status_line_of_a_resumed_run_begins_with_what_it_had_spent() -> None:
+async def test_the_status_line_of_a_resumed_run_begins_with_its_turn_and_what_it_had_spent() -> None:
+    live = LiveView(out := io.StringIO(), ViewOptions(turns=3, spent=Usage(1000, 300, cost_usd=0.5)))
     reply = ModelReplied("phi4", Usage(200, 45, cost_usd=0.25), 1.0)
-    seen = await shown_text(reply, finished_turn("x"), spent=Usage(1000, 300, cost_usd=0.5))
-    assert "1200 in, 345 out · $0.75" in seen
+    for event in (RunResumed(2, 1, participants={"Ann": "ollama/phi4"}), reply, finished_turn("x")):
+        await live(event)
+    live.close()
+    assert "turn 2 of 3 · 1200 in, 345 out · $0.75" in out.getvalue()
 
 
 async def test_the_status_line_is_as_wide_as_the_terminal_whatever_it_says(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,7 +97,7 @@ def test_a_prompt_may_be_made_of_several_columns(
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_csv(tmp_path: Path, separator: str) -> None:
-    lines = ["id|prompt|reference", 'a|"How ""many""\nare there?"|4', "b|Why?|5"]
+    lines = ["id|prompt|reference", 'a|"How ""many""\nare there?"|4', "b|Why?|5", "||", ""]
     (tmp_path / "tasks.csv").write_text("\n".join(lines).replace("|", separator), encoding="utf-8-sig")
     first, second = read(tmp_path / "tasks.csv")
 

@@ -78,11 +78,12 @@ class RowDataset:
 
 
 def csv_rows(path: Path) -> Iterator[DatasetRow]:
-    """Yields the records of a CSV file with a header. Raises `ConfigError`."""
+    """Yields the records of a CSV file with a header, but no empty ones. Raises `ConfigError`."""
     with _open(path) as file:
         reader = csv.DictReader(file, dialect=_dialect(file))
         try:
-            yield from (_record(values, reader, path) for values in reader)
+            # Spreadsheets export the empty rows below a table as separators alone.
+            yield from (_record(values, reader, path) for values in reader if any(values.values()))
         except csv.Error as error:
             raise ConfigError(f"{path.name}:{reader.line_num}: {error}") from error
 

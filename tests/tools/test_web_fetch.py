@@ -226,6 +226,13 @@ async def test_an_exception_is_for_one_address_and_port_only(call_tool: Call) ->
     assert other.requests == []
 
 
+async def test_a_server_that_speaks_no_tls_is_not_said_to_have_a_bad_certificate(call_tool: Call) -> None:
+    async with fetching(text(PAGE)) as (fetch, served):
+        output = await call_tool(fetch, url=served.url.replace("http:", "https:"))
+    assert "was not fetched: no connection" in output["error"]
+    assert "certificate" not in output["error"]
+
+
 async def test_an_error_page_is_an_error(call_tool: Call) -> None:
     async with fetching(text("gone", status=404)) as (fetch, served):
         assert "status 404" in (await call_tool(fetch, url=served.url))["error"]

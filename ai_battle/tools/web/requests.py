@@ -169,7 +169,7 @@ def _reason(error: Exception) -> str:
         return "it did not answer in time"
     if isinstance(error, aiohttp.ClientConnectorDNSError):
         return "there is no such host"
-    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientConnectorSSLError):
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return f"its certificate is not accepted ({error})"
     if isinstance(error, aiohttp.ClientConnectorError):
         return f"no connection ({error.strerror or error})"

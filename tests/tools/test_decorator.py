@@ -167,7 +167,7 @@ async def test_what_the_schema_can_not_say_is_told_by_the_types(call_tool: Call)
 
     error = (await call_tool(birthday, day="yesterday"))["error"]
     assert "day: Input should be a valid date" in error
-    assert error.endswith("It takes birthday(day: string)")
+    assert error.endswith("It takes birthday(day: string (date))")
 
 
 async def test_defaults_that_are_not_json_stay_the_functions_own(call_tool: Call) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from itertools import islice
 from typing import Any
 
 from ...core.messages import ToolCall
@@ -15,6 +16,7 @@ _HOLD_SCHEMAS_BY_NAME = frozenset({"properties", "patternProperties", "$defs", "
 _HOLD_LISTS_OF_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "items"})
 _HOLD_A_SCHEMA = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"})
 _MOST_HOPS, _DEEPEST, _DEEPEST_DESCRIBED = 20, 50, 3
+_DEEPEST_FIELDS, _MOST_FIELDS = 2, 20  # of objects in a description, which a schema may nest without end
 _LONGEST_SHOWN = 60  # characters
 _WHOLE = "the schema"
 _EXACT, _DEEPEST_VALUE, _MOST_BITS = 2**53, 200, 10_000
@@ -67,14 +69,17 @@ def _target(reference: str, root: Schema) -> Any:
 
 def signature(name: str, schema: Schema) -> str:
     """Describes a tool in one line: `add(a: integer, b?: integer)`."""
+    return f"{name}({', '.join(_fields(schema, schema, 0))})"
+
+
+def _fields(schema: Schema, root: Schema, depth: int) -> Iterator[str]:
     required = schema.get("required", ())
-    properties = schema.get("properties", {}).items()
-    listed = (f"{key}{'' if key in required else '?'}: {description_of(value, schema)}" for key, value in properties)
-    return f"{name}({', '.join(listed)})"
+    for key, value in schema.get("properties", {}).items():
+        yield f"{key}{'' if key in required else '?'}: {description_of(value, root, depth)}"
 
 
 def description_of(schema: Any, root: Schema, depth: int = 0) -> str:
-    """Describes a schema for an error message: `integer`, `"list" | "read"`, `array of string`."""
+    """Describes a schema for a model: `integer`, `"list" | "read"`, `array of {name: string, born?: string (date)}`."""
     if depth > _DEEPEST_DESCRIBED:
         return "..."
     schema = resolve_references(schema, root)
@@ -92,6 +97,11 @@ def _type_description(schema: Schema, root: Schema, depth: int) -> str:
     types, items = schema.get("type"), schema.get("items")
     if types == "array" and isinstance(items, Mapping) and items:
         return f"array of {description_of(items, root, depth + 1)}"
+    if types == "object" and schema.get("properties") and depth < _DEEPEST_FIELDS:
+        fields = list(islice(_fields(schema, root, depth + 1), _MOST_FIELDS + 1))
+        return f"{{{', '.join(fields[:_MOST_FIELDS])}{', ...' * (len(fields) > _MOST_FIELDS)}}}"
+    if types == "string" and isinstance(schema.get("format"), str):
+        return f"string ({schema['format'][:_LONGEST_SHOWN]})"
     return " or ".join(types) if isinstance(types, list) else types if isinstance(types, str) else "any value"
 
 

@@ -43,6 +43,19 @@ def test_the_forms_are_the_files_that_describe_and_write() -> None:
     assert names() == ["fenced", "json", "xml"]
 
 
+@every_form
+def test_the_fields_of_objects_are_described(form: str) -> None:
+    person = {"properties": {"name": {"type": "string"}, "born": {"type": "string", "format": "date"}}}
+    person |= {"type": "object", "required": ["name"]}
+    guests = {"type": "array", "items": {"$ref": "#/$defs/person"}}
+    schema = {"type": "object", "properties": {"host": person, "guests": guests}, "$defs": {"person": person}}
+    fields = "{name: string, born?: string (date)}"
+
+    assert f"invite(host?: {fields}, guests?: array of {fields})" in dialect(form).describe(
+        [ToolSpec("invite", "Invites.", schema)]
+    )
+
+
 def test_an_unknown_form_is_told_with_near_ones() -> None:
     with pytest.raises(ConfigError, match="There is no tool_format 'fence'; did you mean 'fenced'"):
         dialect("fence")

@@ -2,7 +2,7 @@
 # ruff: noqa: RUF001
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from ...core.messages import ToolCall
@@ -17,6 +17,7 @@ _MARK = r"[\"'(*]"
 _AROUND = frozenset("\"'(*[ \n\t\r")
 _OPENINGS_BACKWARDS = re.compile(rf"{_MARK}{{0,3}}(?:\s{{0,200}}\[{_MARK}{{0,4}}){{0,3}}")
 _CLOSINGS = re.compile(r"[\"')\]]{0,4}(?:,?\s{0,200}\][\"')]{0,4}){0,3}")
+_BLOCK_END = re.compile(r"\s*(?:[`~]{3,}[ \t]*(?=\n|\Z)|\Z)")
 
 
 def parse_tool_calls(text: str, tools: Iterable[Offer] = ()) -> tuple[ToolCall, ...]:
@@ -43,13 +44,14 @@ def _read(text: str, tools: OfferedTools) -> Reading:
             proposed.add(id(piece))
         else:
             calls += piece.calls
-    spans = _spans(text, (piece for piece in pieces if id(piece) not in proposed))
+    written = [piece for piece in pieces if piece.is_call and id(piece) not in proposed]
+    spans = [Span(_widened_start(text, piece.start), _widened_end(text, piece.end)) for piece in written]
     return Reading(
         calls=tuple(calls),
         proposals=tuple(proposals),
-        spans=spans,
+        spans=tuple(spans),
         issues=tuple(chain.from_iterable(piece.issues for piece in pieces)),
-        prose=_prose(text, spans),
+        prose=_prose(text, _with_blocks(text, spans, [piece.block for piece in written])),
     )
 
 
@@ -57,18 +59,34 @@ def _pieces(text: str, tools: OfferedTools) -> list[Piece]:
     """Returns the pieces with calls or issues. A closing tag of reasoning discards all pieces before it."""
     scanner = Scanner(text, tools)
     pieces: list[Piece] = []
+    last = None
     while len(pieces) < _MOST_PIECES and (piece := scanner.next()):
         if piece.calls or piece.issues:
+            piece.block = _block_start(text, last, piece.start)
             pieces.append(piece)
         elif piece.start == 0:
             pieces.clear()
+        last = piece
     return pieces
 
 
-def _spans(text: str, pieces: Iterable[Piece]) -> tuple[Span, ...]:
-    return tuple(
-        Span(_widened_start(text, piece.start), _widened_end(text, piece.end)) for piece in pieces if piece.is_call
-    )
+def _block_start(text: str, last: Piece | None, at: int) -> int | None:
+    """Returns the start of the fenced block that `last` opens, if nothing comes between it and `at`."""
+    return last.start if last and last.opens_block and not text[last.end : at].strip(" \t\r\n[(") else None
+
+
+def _with_blocks(text: str, spans: list[Span], blocks: list[int | None]) -> Iterator[Span]:
+    """Yields the spans, and instead of all in a fenced block that holds nothing else, the block."""
+    first = 0
+    for last, span in enumerate(spans):
+        if last + 1 < len(spans) and not text[span.end : spans[last + 1].start].strip(" \t\r\n,;"):
+            continue
+        block, closing = blocks[first], _BLOCK_END.match(text, span.end)
+        if block is not None and closing:
+            yield Span(block, closing.end())
+        else:
+            yield from spans[first : last + 1]
+        first = last + 1
 
 
 def _widened_start(text: str, start: int) -> int:
@@ -84,7 +102,7 @@ def _widened_end(text: str, end: int) -> int:
     return found.end() if found else end
 
 
-def _prose(text: str, spans: tuple[Span, ...]) -> str:
+def _prose(text: str, spans: Iterable[Span]) -> str:
     at, parts = 0, []
     for span in spans:
         parts.append(text[at : max(at, span.start)])
@@ -153,7 +171,7 @@ class StreamingReader:
         """Scans the held text. The more is held, the later the next scan (`_due`), so that the work stays linear."""
         text = self._context + "".join(self._held)
         start = len(self._context)
-        safe = max(start, self._safe(text, start))
+        safe = self._safe(text, start)
         self._context = text[max(0, safe - _CONTEXT) : safe]
         self._scanner = self._scanner.resume_at("", 0, safe - len(self._context))
         self._held = [text[safe:]]
@@ -164,15 +182,18 @@ class StreamingReader:
     def _safe(self, text: str, start: int) -> int:
         """Returns the position before which no call is or may begin, and keeps the scanner's state there."""
         scanner = self._scanner.resume_at(text, start)
-        before, at = self._scanner, start
+        states, begin, last = [(start, self._scanner)], len(text), None
         while piece := scanner.next():
+            at = states[-1][0]
             if piece.is_call or piece.cut or piece.end > len(text) - _MARGIN:
-                self._scanner = before
-                start = _widened_start(text, piece.start) if piece.start >= at else at
-                return min(start, self._tail_start(text, at))
-            before, at = scanner.resume_at(text, scanner.at), piece.end
-        safe = self._tail_start(text, at)
-        self._scanner = scanner if safe >= at else before
+                begin = _widened_start(text, piece.start) if piece.start >= at else at
+                break
+            states.append((piece.end, scanner.resume_at(text, scanner.at)))
+            last = piece
+        safe = max(start, min(begin, self._tail_start(text, states[-1][0])))
+        block = _block_start(text, last, safe)
+        safe = safe if block is None else block
+        self._scanner = next(state for at, state in reversed(states) if at <= safe)
         return safe
 
     def _tail_start(self, text: str, at: int) -> int:

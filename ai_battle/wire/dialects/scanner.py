@@ -205,7 +205,9 @@ class Scanner:
         if fence.language not in READABLE:
             return read_block_of_tool(self.source, at, fence, self.tools) or self._skip_block(at, fence)
         self._fence = fence
-        return self._read_calling_block(at, fence) if fence.language in CALLING else self._skip_to(at, fence.inside)
+        if fence.language in CALLING:
+            return self._read_calling_block(at, fence)
+        return replace(self._skip_to(at, fence.inside), opens_block=True)
 
     def _skip_block(self, at: int, fence: Fence) -> Piece:
         """Skips a block that is meant for people."""

@@ -45,8 +45,8 @@ def test_the_forms_are_the_files_that_describe_and_write() -> None:
 
 @every_form
 def test_the_fields_of_objects_are_described(form: str) -> None:
-    person = {"properties": {"name": {"type": "string"}, "born": {"type": "string", "format": "date"}}}
-    person |= {"type": "object", "required": ["name"]}
+    properties = {"name": {"type": "string"}, "born": {"type": "string", "format": "date"}}
+    person = {"type": "object", "properties": properties, "required": ["name"]}
     guests = {"type": "array", "items": {"$ref": "#/$defs/person"}}
     schema = {"type": "object", "properties": {"host": person, "guests": guests}, "$defs": {"person": person}}
     fields = "{name: string, born?: string (date)}"

@@ -41,6 +41,8 @@ class Row:
 
 EXPLICIT = (
     Row("tool fence", '```tool\n{"tool": "look_up", "parameters": {"word": "żółw", "limit": 3}}\n```', (LOOK,)),
+    Row("quotation marks inside a text", '```tool\n{"tool": "save.file", "parameters": {"path": "a", "body": "<p id="b">He said "no" (twice).</p>"}}\n```',
+        (("save.file", {"path": "a", "body": '<p id="b">He said "no" (twice).</p>'}),)),
     Row("two in a fence", f'Both.\n```tool\n{_LOOK_JSON}\n{{"tool": "clock", "parameters": {{}}}}\n```\nDone.', (LOOK, CLOCK)),
     Row("two fences", f"```tool\n{_LOOK_JSON}\n```\nand\n```tool_call\n{_SAVE_JSON}\n```", (LOOK, SAVE)),
     Row("hermes", f"Let me see.\n<tool_call>\n{_LOOK_JSON}\n</tool_call>\n<tool_call>\n{_SAVE_JSON}\n</tool_call>", (LOOK, SAVE)),

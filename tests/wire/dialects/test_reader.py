@@ -2,7 +2,7 @@
 
 import pytest
 
-from ai_battle.wire.dialects.reader import parse_tool_calls, read
+from ai_battle.wire.dialects.reader import StreamingReader, parse_tool_calls, read
 
 from .rows import ANNOUNCED, BARE, CALLS, CLOCK, EXPLICIT, QUOTED, TOOLS, Call
 
@@ -102,3 +102,24 @@ def test_an_observation_that_no_action_precedes_hides_nothing() -> None:
 def test_prose_is_what_remains() -> None:
     reading = read("Before\n<tool_call>\n" + '{"name": "clock", "arguments": {}}' + "\n</tool_call>\nAfter", TOOLS)
     assert reading.prose == "Before\nAfter"
+
+
+@pytest.mark.parametrize(
+    ("block", "rest"),
+    [
+        ("```json\n%\n```", ""),
+        ("```\n%\n%\n```", ""),
+        ("```json\n[%, %]\n```", ""),
+        ("```json\n%\n```\n```json\n%\n```", "\n"),
+        ("```json\n%\nand words\n```", "```json\n\nand words\n```"),
+        ("```json\n{}\n```\n%", "```json\n{}\n```\n"),
+    ],
+    ids=["one", "two in a block", "a list", "two blocks", "words too", "a block before"],
+)
+def test_a_block_that_holds_only_calls_is_no_prose_either(block: str, rest: str) -> None:
+    text = f"Before\n{block}\nAfter".replace("%", '{"name": "look_up", "arguments": {"word": "a"}}')
+    streaming = StreamingReader(TOOLS)
+    shown = "".join(map(streaming.feed, text))
+
+    assert read(text, TOOLS).prose == f"Before\n{rest}\nAfter"
+    assert f"Before\n{rest}\nAfter".startswith(shown)

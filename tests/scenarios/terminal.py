@@ -1,5 +1,7 @@
 """The command line as a process of its own: in a pipe as scripts see it, on a pseudo-terminal as people do."""
 
+import atexit
+import json
 import os
 import pty
 import re
@@ -9,13 +11,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from fcntl import ioctl
+from functools import cache
 from pathlib import Path
 from struct import pack
 from termios import TIOCSWINSZ
 from typing import Any
+from urllib.parse import quote
+
+from tests.nursery import Nursery
 
 WAIT_SECONDS = 60.0
 STATUS = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
@@ -86,12 +92,10 @@ def wait_until(holds: Callable[[], bool], lacking: str = "it never did") -> None
 class Terminal:
     """What a person has: keys to press, and all that was shown so far."""
 
-    def __init__(self, words: list[str], environment: Mapping[str, str]) -> None:
+    def __init__(self, pid: int, fd: int, wait: Callable[[], int]) -> None:
+        """`wait` returns the exit code of the process."""
         self.shown = ""
-        self._pid, self._fd = pty.fork()
-        if not self._pid:
-            os.execvpe(words[0], words, {**os.environ, "TERM": "xterm-256color", **environment})
-        self.resize(ROWS, COLUMNS)
+        self._pid, self._fd, self._wait, self._has_ended = pid, fd, wait, False
 
     def resize(self, rows: int, columns: int) -> None:
         ioctl(self._fd, TIOCSWINSZ, pack("HHHH", rows, columns, 0, 0))
@@ -120,15 +124,14 @@ class Terminal:
         """The exit code, after everything was read; negative for a signal."""
         while self._read():
             pass
-        return os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
+        self._has_ended = True
+        return self._wait()
 
     def close(self) -> None:
         os.close(self._fd)
-        try:
+        if not self._has_ended:
             os.kill(self._pid, signal.SIGKILL)
-            os.waitpid(self._pid, 0)
-        except (ProcessLookupError, ChildProcessError):
-            return
+            self._wait()
 
     def _read(self) -> bool:
         """More of what is shown; false at the end."""
@@ -142,16 +145,35 @@ class Terminal:
         return bool(data)
 
 
+@cache
+def command_nursery() -> Nursery:
+    """Returns the process that has loaded the command line, of which one command at a time is forked."""
+    nursery = Nursery("tests.scenarios.nursery")
+    atexit.register(nursery.close)
+    return nursery
+
+
 @contextmanager
 def terminal(*arguments: object, **environment: str) -> Iterator[Terminal]:
-    with in_terminal(command(*arguments), **environment) as opened:
+    fd, inside = pty.openpty()
+    order = [[str(argument) for argument in arguments], str(Path.cwd()), variables(environment)]
+    ioctl(fd, TIOCSWINSZ, pack("HHHH", ROWS, COLUMNS, 0, 0))
+    pid = command_nursery().begin("open", Path(os.ttyname(inside)), quote(json.dumps(order)))
+    with closing(Terminal(pid, fd, command_nursery().end)) as opened:
+        wait_until(lambda: os.tcgetpgrp(fd) == pid)
+        os.close(inside)
         yield opened
 
 
 @contextmanager
 def in_terminal(words: list[str], **environment: str) -> Iterator[Terminal]:
-    opened = Terminal(words, environment)
-    try:
+    pid, fd = pty.fork()
+    if not pid:
+        os.execvpe(words[0], words, variables(environment))
+    with closing(Terminal(pid, fd, lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))) as opened:
+        opened.resize(ROWS, COLUMNS)
         yield opened
-    finally:
-        opened.close()
+
+
+def variables(environment: Mapping[str, str]) -> dict[str, str]:
+    return {**os.environ, "TERM": "xterm-256color", **environment}

@@ -226,7 +226,7 @@ async def test_of_several_answers_the_one_that_would_be_served_is_judged(several
     assert (judge.calls, response.text) == (1, "Farms feed us all.")
 
 
-def with_looks(inner: ModelClient) -> ModelClient:
+def with_checks(inner: ModelClient) -> ModelClient:
     """A pair with all checks, whose word always matters: at this threshold nothing is sure."""
     checks = (Judge(ScriptedClient(WRONG, RIGHT, loop=True)), PeerOpinion(ScriptedClient("Farms.", loop=True)))
     doubting = StuckDetector(0.93, max_retries=2)
@@ -236,17 +236,17 @@ def with_looks(inner: ModelClient) -> ModelClient:
 
 @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
 @pytest.mark.parametrize("depth", [1, 3])
-async def test_with_looks_alone_and_nested_a_strategy_keeps_the_contract(check: contract.Check, depth: int) -> None:
+async def test_with_checks_alone_and_nested_a_strategy_keeps_the_contract(check: contract.Check, depth: int) -> None:
     def wrap(inner: ModelClient) -> ModelClient:
         for _ in range(depth):
-            inner = with_looks(inner)
+            inner = with_checks(inner)
         return inner
 
     await check(contract.wrapper(wrap))
 
 
 async def test_what_a_check_says_is_shown_as_data() -> None:
-    """A look brings a report: the small model and its helper read it, and nothing in it closes its tags."""
+    """A check brings a report: the small model and its helper read it, and nothing in it closes its tags."""
 
     class Failing:
         def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[dict[str, float], ...]:

@@ -1,4 +1,4 @@
-"""Models that look at answers belong to the run: they are made with it, and closed with it."""
+"""Models that check answers belong to the run: they are made with it, and closed with it."""
 
 from typing import Any
 

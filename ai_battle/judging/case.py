@@ -23,6 +23,7 @@ from ..signals.numbers import (
     without_times,
 )
 from ..signals.progress import ToolStep
+from ..signals.refusals import without_courtesies
 from ..wire.dialects.reader import read
 from ..wire.dialects.reading import Reading
 from .assessment import NO_CONTEXT, Context, steps_of
@@ -40,8 +41,8 @@ _FINAL_FIELD = re.compile(r'"?\s{0,20},?\s{0,20}"(?:final[ _]?)?(?:answer|result
 class Case:
     """An answer to a prompt. Whatever is derived from them is computed once, at first use.
 
-    `received` is the answer as it came. Checks read `text`, without thinking, calls and leftovers of the chat template;
-    `whole` is the same before an overlong text is cut.
+    `received` is the answer as it came, `whole` the same without thinking, calls and leftovers of the chat template;
+    `content` is `whole` without the courtesies around it. Checks read `text`, which is `content`, cut if overlong.
     """
 
     def __init__(self, response: str, prompt: str, context: Context) -> None:
@@ -64,8 +65,12 @@ class Case:
         return cleaned_answer(self.reading.prose).text
 
     @cached_property
+    def content(self) -> str:
+        return without_courtesies(self.whole, self.prompt)
+
+    @cached_property
     def text(self) -> str:
-        return head_and_tail(self.whole)
+        return head_and_tail(self.content)
 
     @cached_property
     def family(self) -> Family:

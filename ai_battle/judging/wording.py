@@ -14,7 +14,7 @@ from ..signals.languages import novelty, plain_words, words_everywhere
 from ..signals.refusals import denies_itself, only_announces
 from ..signals.refusals import gives_up as only_gives_up
 from ..signals.refusals import only_offers as offers_only
-from .case import Case
+from .case import Case, head_and_tail
 from .family import wants_number
 from .measures import mean
 from .tool_use import call_measures, has_informative_results
@@ -73,7 +73,7 @@ def only_offers(case: Case) -> float:
 
 def wrong_form(case: Case) -> float:
     """Returns 1 if the answer lacks the requested form, except after results, which may be fewer than requested."""
-    return float(not case.calls and not case.results and misses_form(case.text, case.question))
+    return float(not case.calls and not case.results and misses_form(head_and_tail(case.whole), case.question))
 
 
 def lacks_asked_part(case: Case) -> float:
@@ -108,7 +108,7 @@ def is_filtered(case: Case) -> float:
 
 
 def loop(case: Case) -> float:
-    return float(not case.states_answer and repeats(case.whole, case.prompt))
+    return float(not case.states_answer and repeats(case.content, case.prompt))
 
 
 def repetition(case: Case) -> float:

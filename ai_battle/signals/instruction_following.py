@@ -224,9 +224,12 @@ def runs_on(text: str, prompt: str) -> bool:
     return len(set(labels)) > 1 and again and _is_known(labels, prompt)
 
 
+_AROUND = " \n\"'\u201c\u201d*_>-"
+
+
 def repeats_turn(text: str, prompt: str, earlier: Sequence[str] = ()) -> bool:
     """Checks whether the answer is another speaker's turn word for word, or only combines what several said."""
-    answer = without_label(text.strip()).strip(" \n\"'\u201c\u201d*")
+    answer = without_label(text.strip(_AROUND)).strip(_AROUND)
     if len(answer.split()) < LEAST_WORDS and (answer.isascii() or len(answer) < 2 * LEAST_WORDS):
         return False
     is_turn = any(answer == without_label(turn.strip()).strip() for turn in (prompt, *earlier))

@@ -18,8 +18,8 @@ LEAST, LEAD = 4, 2
 _FIRST, _LONGEST = 800, 2_000
 _UNSPACED_WORD = r"[\u3040-\u9fff]"
 _MARKS = (
-    r"\s\d.,;:!?\u2026\u3002\uff01\uff1f\uff0c\u3001\u0964\u060c\u061b\u061f\"'\u2019\u2018\u201c\u201d\u201e\u00ab\u00bb"
-    r"()\[\]{}<>*_`~#|/\\+=\u2013\u2014&%$@-"
+    r"\s\d.,;:!?\u00a1\u00bf\u2026\u3002\uff01\uff1f\uff0c\u3001\u0964\u060c\u061b\u061f\"'\u2019\u2018\u201c\u201d\u201e\u00ab\u00bb"
+    r"()\[\]{}<>*_`~#|/\\+=\u2013\u2014&%$@\u2600-\u27bf\ufe0f\U0001f000-\U0001faff-"
 )
 _SPOKEN = re.compile(f"[^{_MARKS}]+")
 _CLOCK = r"(?i)(?<![\d:])(?:\d{1,2}[:h]\d{2}(?!\d)|\d{1,2} ?[ap]\.?m\b|\d{4}-\d\d-\d\d)"

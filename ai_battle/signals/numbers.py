@@ -55,9 +55,17 @@ def _separated_numbers(text: str) -> list[str]:
     return [number for number in _WRITTEN.findall(text) if "," in number or "." in number]
 
 
+_FIXED_SPACE = re.compile(r"(?<!\d)[\u00a0\u2009\u202f]|[\u00a0\u2009\u202f](?!\d)")
+
+
 def plain_digits(text: str) -> str:
-    """Converts the digits of all scripts to 0 to 9, and full-width signs to ASCII."""
-    return text if text.isascii() else _WIDE_COMMA.sub(",", text).translate(_digits())
+    """Converts the digits of all scripts to 0 to 9, full-width signs to ASCII, fixed spaces to usual ones.
+
+    Spaces between digits stay, as they group them.
+    """
+    if text.isascii():
+        return text
+    return _WIDE_COMMA.sub(",", _FIXED_SPACE.sub(" ", text)).translate(_digits())
 
 
 def plain_numbers(text: str, *, decimal_comma: bool = False) -> str:
@@ -222,8 +230,13 @@ def _exponent(match: re.Match[str]) -> str:
     return f"{'' if match.group()[0] != '1' else '1'}e{digits}"
 
 
+_MATH_NUMBER = re.compile(r"\$(\d[\d.,]{0,20})\$(?!\d)")
+
+
 def without_latex(text: str) -> str:
     """Removes LaTeX markup and writes its fractions with a slash."""
+    if text.count("$") > 1:
+        text = _MATH_NUMBER.sub(r"\1", text)
     if "\\" not in text and "{" not in text:
         return text
     text = text.replace("{,}", ",")

@@ -1,4 +1,4 @@
-"""Checks whether an answer refuses, only announces or offers something, or contradicts itself."""
+"""Checks whether an answer refuses, only announces or offers something, or contradicts itself; removes courtesies."""
 
 import re
 from collections.abc import Iterator
@@ -158,6 +158,67 @@ def _is_verdict(text: str, language: str) -> bool:
     """Checks whether a text begins with a separate yes or no."""
     first = _FIRST.match(text.casefold())
     return first is not None and first[1] in closed_words(language, "yes", "no")[0]
+
+
+FRAME = 160
+"""The most characters of a sentence that only opens or closes an answer."""
+_FIRST_SENTENCE = re.compile(r"\s*([^\n.!?:\u3002\uff01\uff1f\uff1a]{2,160}(?:[!:\u3002\uff01\uff1a]|\.(?=\s)))\s*")
+_SENTENCE_START = re.compile(r"(?:^|\n|[.!?:]\s|[\u3002\uff01\uff1f])\s*(?=[^\s.!?])")
+_OPENING_KINDS, _WORK = ("courtesy", "pointer", "promise", "offer"), ("action", "common")
+_NOTHING = " \t\n.!?\u2026*_#>"
+
+
+@lru_cache(maxsize=64)
+def without_courtesies(text: str, prompt: str = "") -> str:
+    """Removes sentences that only open or close an answer ("Here you go:", "Let me know if ..."), if any is left."""
+    while (opened := _FIRST_SENTENCE.match(text)) and _opens(opened[1], prompt):
+        if not text[opened.end() :].strip(_NOTHING):
+            return text
+        text = text[opened.end() :]
+    while (at := _last_sentence(text)) and _closes(text[at:]) and text[:at].strip(_NOTHING):
+        text = text[:at].rstrip()
+    return text
+
+
+def _last_sentence(text: str) -> int:
+    """Returns where the last sentence begins, or 0 if it is long or the only one."""
+    first = max(0, len(text) - FRAME)
+    starts = [found.end() for found in _SENTENCE_START.finditer(text, first) if text[found.end() :].strip(_NOTHING)]
+    return starts[-1] if starts else 0
+
+
+def _opens(sentence: str, prompt: str) -> bool:
+    """Checks whether a sentence only opens an answer. It may name what the prompt asks for if it ends with a colon."""
+    asked = prompt if sentence.endswith((":", "\uff1a")) else ""
+    return _may_be_courtesy(sentence, asked) and any(
+        any(has_word(sentence, language, kind) for kind in _OPENING_KINDS)
+        and not _new(_leftovers(sentence, language, *_OPENING_KINDS, *_WORK), asked)
+        and not has_word(sentence, language, "negation")
+        and not _is_verdict(sentence, language)
+        for language in _languages(sentence)
+    )
+
+
+def _closes(sentence: str) -> bool:
+    return _may_be_courtesy(sentence) and any(
+        (has_word(sentence, language, "closing") or has_word(sentence, language, "thanks"))
+        and not _leftovers(sentence, language, "offer", "courtesy", "thanks", *_WORK)
+        for language in _languages(sentence)
+    )
+
+
+def _may_be_courtesy(sentence: str, asked: str = "") -> bool:
+    """Checks for words outside of the closed classes of all languages, which is quicker than one after another."""
+    words, stems = _closed_anywhere()
+    left = [word for word in plain_words(sentence) if word not in words and not word.startswith(stems)]
+    return not _new(left, asked) or _IDEOGRAPH.search(sentence) is not None
+
+
+@cache
+def _closed_anywhere() -> tuple[frozenset[str], tuple[str, ...]]:
+    kinds = ("function", "thanks", *_OPENING_KINDS, *_WORK)
+    known = [closed_words(language, *kinds) for language in languages()]
+    return frozenset().union(*(words for words, _ in known)), tuple(stem for _, stems in known for stem in stems)
 
 
 def without_label(text: str) -> str:

@@ -7,6 +7,7 @@ from operator import add, mul, sub, truediv
 from typing import NamedTuple
 
 from .numbers import readings, without_latex
+from .refusals import without_courtesies
 
 LARGEST = 1e15
 CURRENCY = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20ab\u0e3f\u20aa\u20b4"
@@ -193,10 +194,11 @@ _FRAME, _LATER = 5, frozenset(("please", "bitte", "make", "makes", "equal", "equ
 
 def asked_values(prompt: str) -> tuple[float, ...]:
     """Returns the value of the only sum that a prompt asks for, once per reading of its numbers."""
-    if len(prompt) > LONGEST_PROMPT:
+    asked = without_courtesies(prompt) if len(prompt) <= 2 * LONGEST_PROMPT else prompt
+    if len(asked) > LONGEST_PROMPT:
         return ()
     return tuple(
-        dict.fromkeys(value for text in readings(_MATH_MODE.sub(" ", without_latex(prompt))) for value in _values(text))
+        dict.fromkeys(value for text in readings(_MATH_MODE.sub(" ", without_latex(asked))) for value in _values(text))
     )
 
 

@@ -160,9 +160,9 @@ def _is_verdict(text: str, language: str) -> bool:
     return first is not None and first[1] in closed_words(language, "yes", "no")[0]
 
 
-FRAME = 160
-"""The most characters of a sentence that only opens or closes an answer."""
-_FIRST_SENTENCE = re.compile(r"\s*([^\n.!?:\u3002\uff01\uff1f\uff1a]{2,160}(?:[!:\u3002\uff01\uff1a]|\.(?=\s)))\s*")
+FRAME, MOST_FRAMES = 160, 3
+"""The most characters of a sentence that only opens or closes an answer, and the most of them at each end."""
+_FIRST_SENTENCE = re.compile(r"\s*+([^\n.!?:\u3002\uff01\uff1f\uff1a]{2,160}+(?:[!:\u3002\uff01\uff1a]|\.(?=\s)))\s*")
 _SENTENCE_START = re.compile(r"(?:^|\n|[.!?:]\s|[\u3002\uff01\uff1f])\s*(?=[^\s.!?])")
 _OPENING_KINDS, _WORK = ("courtesy", "pointer", "promise", "offer"), ("action", "common")
 _NOTHING = " \t\n.!?\u2026*_#>"
@@ -171,11 +171,15 @@ _NOTHING = " \t\n.!?\u2026*_#>"
 @lru_cache(maxsize=64)
 def without_courtesies(text: str, prompt: str = "") -> str:
     """Removes sentences that only open or close an answer ("Here you go:", "Let me know if ..."), if any is left."""
-    while (opened := _FIRST_SENTENCE.match(text)) and _opens(opened[1], prompt):
-        if not text[opened.end() :].strip(_NOTHING):
-            return text
+    for _ in range(MOST_FRAMES):
+        opened = _FIRST_SENTENCE.match(text)
+        if not opened or not _opens(opened[1], prompt) or not text[opened.end() :].strip(_NOTHING):
+            break
         text = text[opened.end() :]
-    while (at := _last_sentence(text)) and _closes(text[at:]) and text[:at].strip(_NOTHING):
+    for _ in range(MOST_FRAMES):
+        at = _last_sentence(text)
+        if not at or not _closes(text[at:]) or not text[:at].strip(_NOTHING):
+            break
         text = text[:at].rstrip()
     return text
 

@@ -98,7 +98,7 @@ class Terminal:
         self._pid, self._fd, self._wait, self._has_ended = pid, fd, wait, False
 
     def resize(self, rows: int, columns: int) -> None:
-        ioctl(self._fd, TIOCSWINSZ, pack("HHHH", rows, columns, 0, 0))
+        set_size(self._fd, rows, columns)
 
     def read_until(self, text: str, times: int = 1) -> None:
         ends = time.monotonic() + WAIT_SECONDS
@@ -157,7 +157,7 @@ def command_nursery() -> Nursery:
 def terminal(*arguments: object, **environment: str) -> Iterator[Terminal]:
     fd, inside = pty.openpty()
     order = [[str(argument) for argument in arguments], str(Path.cwd()), variables(environment)]
-    ioctl(fd, TIOCSWINSZ, pack("HHHH", ROWS, COLUMNS, 0, 0))
+    set_size(fd, ROWS, COLUMNS)
     pid = command_nursery().begin("open", Path(os.ttyname(inside)), quote(json.dumps(order)))
     with closing(Terminal(pid, fd, command_nursery().end)) as opened:
         wait_until(lambda: os.tcgetpgrp(fd) == pid)
@@ -169,10 +169,14 @@ def terminal(*arguments: object, **environment: str) -> Iterator[Terminal]:
 def in_terminal(words: list[str], **environment: str) -> Iterator[Terminal]:
     pid, fd = pty.fork()
     if not pid:
+        set_size(0, ROWS, COLUMNS)
         os.execvpe(words[0], words, variables(environment))
     with closing(Terminal(pid, fd, lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))) as opened:
-        opened.resize(ROWS, COLUMNS)
         yield opened
+
+
+def set_size(fd: int, rows: int, columns: int) -> None:
+    ioctl(fd, TIOCSWINSZ, pack("HHHH", rows, columns, 0, 0))
 
 
 def variables(environment: Mapping[str, str]) -> dict[str, str]:

@@ -125,9 +125,12 @@ def build(
         *pairs.same_models(),
     )
     warnings = tuple(dict.fromkeys(filter(None, notes)))
-    judges = judge_models(discussion.judge.models if discussion.judge else (), context)
-    describer = _describer(discussion, context)
+    judges, describer = _judges(discussion, context), _describer(discussion, context)
     return Assembled(models, warnings, context.recorder, tool_set, help_, judges, describer)
+
+
+def _judges(discussion: Discussion, context: BuildContext) -> dict[str, Model]:
+    return judge_models(discussion.judge.models if discussion.judge else (), context)
 
 
 def _describer(discussion: Discussion, context: BuildContext) -> Model | None:

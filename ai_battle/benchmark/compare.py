@@ -70,17 +70,21 @@ def compare(before: Path, after: Path) -> BenchmarkComparison:
         names = ", ".join(name for _, name in _only(first, second))
         raise ConfigError(f"{before} and {after} have no setting in common: {names}.")
     partners = _partners(tasks, tasks_after)
-    changed = [name for name in tasks_after if name in tasks and name not in partners]
+    changed = sorted((tasks.keys() & tasks_after.keys()) - partners.keys(), key=[*tasks_after].index)
     first = {name: each.on_tasks({*partners.values()}) for name, each in first.items()}
     second = {name: each.on_tasks(partners).with_task_names(partners) for name, each in second.items()}
-    shared = [name for name in first if name in second and first[name].values.keys() & second[name].values.keys()]
-    if not shared:
-        other = f" {len(changed):,} have the same id but ask something else." if changed else ""
+    if not (shared := _in_both(first, second)):
+        other = f" {len(changed):,} have the same id but ask something else." * bool(changed)
         raise ConfigError(f"{before} and {after} have no scored task in common.{other}")
     only = _only(_with_results(first), _with_results(second))
     pairs = compare_pairs([((BEFORE, AFTER), first[name].values, second[name].values) for name in shared])
     changes = [_change(first[name], second[name], pair) for name, pair in zip(shared, pairs, strict=True)]
     return BenchmarkComparison(tuple(sorted(changes, key=_urgency)), only, tuple(changed))
+
+
+def _in_both(first: Mapping[str, SettingResult], second: Mapping[str, SettingResult]) -> list[str]:
+    """Returns the settings with a scored task in both benchmarks."""
+    return [name for name in first if name in second and first[name].values.keys() & second[name].values.keys()]
 
 
 def _with_results(settings: Mapping[str, SettingResult]) -> Collection[str]:

@@ -7,6 +7,7 @@ from itertools import chain
 from math import log10
 from statistics import fmean
 
+from ..judging.measures import calibration_error
 from .intervals import wilson
 from .setting_results import SettingResult
 
@@ -46,6 +47,12 @@ def first_answers(settings: Sequence[SettingResult]) -> list[tuple[float, float]
         if sample.quality is not None and sample.small_score is not None
     }
     return [(key[3], score) for key, score in found.items() if key[3] is not None and score is not None]
+
+
+def error_of(answers: Sequence[tuple[float, float]]) -> float | None:
+    """Returns the calibration error of the qualities, or None without answers."""
+    qualities, rights = ([pair[side] for pair in answers] for side in (0, 1))
+    return calibration_error(qualities, rights) if answers else None
 
 
 def bins(answers: Sequence[tuple[float, float]]) -> list[Bin]:

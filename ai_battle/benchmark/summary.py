@@ -4,14 +4,14 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from statistics import fmean, median
 from typing import Any
 
 from ..config.benchmark import Unscored
 from ..core.exchange import NOTHING_USED
-from ..judging.measures import calibration_error
 from .cascade import BySignal, HelpOrder, by_signal, doubts_of, help_effect, order, per_rescued
-from .distributions import NO_LATENCY, Bin, Latency, bins, first_answers, latency
+from .distributions import NO_LATENCY, Bin, Latency, bins, error_of, first_answers, latency
 from .intervals import known_mean, mean_interval, quantile, quantile_interval, rate_interval
 from .paired import ComparedPair
 from .setting_results import Axis, ComparedSettings, SettingResult, alone, by_task, compared_settings, setting_results
@@ -192,7 +192,7 @@ def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) ->
         pairs,
         median(pair.smallest for pair in pairs) if pairs else None,
         tuple(bins(answers)),
-        calibration_error([said for said, _ in answers], [right for _, right in answers]) if answers else None,
+        error_of(answers),
         {each.name: found for each in compared.settings if each.is_helped and (found := by_signal(each.answers))},
         tuple(sweep(items, [*grid(), *rates()])),
         of,
@@ -340,14 +340,19 @@ def _notes(rows: Sequence[SettingRow], store: Store) -> list[str]:
     notes = [*_not_scored(rows, store.unscored_rule)]
     notes += _reasons("failed with", (row.errors for row in rows))
     notes += _reasons("could not be read", (row.unread for row in rows))
-    notes += [f"{row.name}: help failed ({count:,}): {why}" for row in rows for why, count in row.help_errors.items()]
-    notes += [f"{row.name}: {row.order.note}" for row in rows if row.order and row.order.note]
+    notes += chain.from_iterable(map(_notes_on, rows))
     if any(row.model.startswith(RECORDED) for row in rows):
         notes.append("recorded answers take no time: times are those of handing them over, not of a model")
     lacking = len(list(store.tasks())) * store.fact("repeats", 1) * len(rows) - sum(row.samples for row in rows)
     if lacking > 0:
         notes.append(f"the run is not finished: {lacking:,} {'sample is' if lacking == 1 else 'samples are'} missing")
     return notes
+
+
+def _notes_on(row: SettingRow) -> Iterator[str]:
+    yield from (f"{row.name}: help failed ({count:,}): {why}" for why, count in row.help_errors.items())
+    if row.order and row.order.note:
+        yield f"{row.name}: {row.order.note}"
 
 
 def _not_scored(rows: Sequence[SettingRow], unscored: Unscored) -> Iterator[str]:

@@ -122,9 +122,12 @@ def _short(value: Any) -> str:
             return str(value).lower()
         case int() if abs(value) >= HUGE:
             return "a number of more than 30 digits"
-    text = str(value)
-    short = text if len(text) <= 40 else f"{text[:37]}..."
+    short = shorten(str(value))
     return repr(short) if isinstance(value, str) and not is_number(value) else short
+
+
+def shorten(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _near_key(key: str, schema: type[Section], path: KeyPath) -> str:

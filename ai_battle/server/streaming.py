@@ -137,7 +137,7 @@ class ClientStream:
         if data := self._writer.feed(event):
             self._say(data)
             # Thinking is no part of an answer yet: what a strategy does next may follow it.
-            self._is_amid_reply = self._is_amid_reply or not isinstance(event, ThinkingDelta)
+            self._is_amid_reply |= not isinstance(event, ThinkingDelta)
             if self.buffer.is_full:
                 await self.buffer.wait_for_room()
             return

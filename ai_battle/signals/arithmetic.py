@@ -252,19 +252,24 @@ def _claim(before: str, behind: str, loose: bool) -> Claim | None:
 
 
 def _claim_of_sides(left: list[SumToken], right: list[SumToken], loose: bool) -> Claim | None:
-    true, value = value_of(left), value_of(right)
+    value = value_of(right)
+    true = None if value is None else _nearest_value(left, value)
     if true is None or value is None:
         return None
     operands = tuple([token.value for token in _numbers(left)])
     result, *others = _numbers(right)
-    of_left = value_of(_with_shares_of_left(left)) if _PERCENT in left else None
-    if of_left is not None and abs(of_left - value) < abs(true - value):
-        true = of_left
     if not others:
         return Claim(operands, value, true, 10.0 ** -(result.decimals + 2 * (_PERCENT in right)), loose)
     # "8 * 12 = 96 + 4 = 100" goes on with its result.
     first = Claim(operands, result.value, true, 10.0**-result.decimals, loose)
     return first if first.holds and right[0] is result else Claim(operands, value, true, 0.01, loose)
+
+
+def _nearest_value(side: list[SumToken], stated: float) -> float | None:
+    """Returns the value of a sum, of two readings of its percentages the one that is nearer to the stated value."""
+    value = value_of(side)
+    other = value_of(_with_shares_of_left(side)) if value is not None and _PERCENT in side else None
+    return value if value is None or other is None else min(value, other, key=lambda each: abs(each - stated))
 
 
 def _with_shares_of_left(side: Sequence[SumToken]) -> list[SumToken]:

@@ -32,13 +32,19 @@ def lacks_part(text: str, prompt: str) -> bool:
 
 def _lacks_item(lowered: str, prompt: str) -> bool:
     """Checks whether several lines each say something of a listed item, and other items are in none."""
-    found = _EACH.search(prompt)
-    items = [item.strip(" .\"'").casefold() for item in re.split(r"[,;]", found[1])] if found else []
-    if len(items) < _FEW or not all(0 < len(item.split()) <= _MOST_WORDS for item in items):
+    items = _listed_items(prompt)
+    if len(items) < _FEW:
         return False
     lines = [line for line in lowered.split("\n") if line.strip()]
     about = [line for line in lines if any(len(line) > len(item) + 2 and item in line for item in items)]
     return len(about) > 1 and len(lines) < len(items) and not all(map(lowered.count, items))
+
+
+def _listed_items(prompt: str) -> list[str]:
+    """Returns the items that the end of the prompt lists ("for each: red, green, blue"), none if one is long."""
+    found = _EACH.search(prompt)
+    items = [item.strip(" .\"'").casefold() for item in re.split(r"[,;]", found[1])] if found else []
+    return items if all(0 < len(item.split()) <= _MOST_WORDS for item in items) else []
 
 
 def _lacks_number(text: str, prompt: str) -> bool:

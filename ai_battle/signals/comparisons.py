@@ -1,7 +1,8 @@
 """Checks whether an answer compares two numbers rightly ("9.8 is larger than 9.11")."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from operator import gt, lt
 
 from .cleaning import without_emphasis
 from .languages import content_stems
@@ -52,7 +53,7 @@ def compares_wrongly(text: str, prompt: str = "") -> bool:
     """Checks for a comparison of two numbers that does not hold, or for the wrong one of two to choose from."""
     if len(text) > LONGEST or not (_THAN_NUMBER.search(text) or _CHOICE.search(prompt)):
         return False
-    if _TAKEN_BACK.search(text) or _TAKEN_BACK.search(prompt.rstrip("? \n")):
+    if any(map(_TAKEN_BACK.search, (text, prompt.rstrip("? \n")))):
         return False
     # "1.000" has two readings; an answer is right if all its comparisons hold in one of them.
     both = (each.partition(_PARTED) for each in readings(without_emphasis(f"{text}{_PARTED}{prompt}")))
@@ -66,17 +67,23 @@ def _holding(text: str, prompt: str) -> Iterator[bool]:
     In unknown units a comparison holds. With several scales, as of metric units, it holds if it does in one.
     """
     for one, unit, larger, other, other_unit in _COMPARISON.findall(text):
-        if unit == other_unit or all(units(name) or not content_stems(name) for name in (unit, other_unit)):
+        if unit == other_unit or (_is_measured(unit) and _is_measured(other_unit)):
             scales = conversions(f"{one}{unit}", f"{other}{other_unit}")
-            yield not scales or any(_is_ordered(_value(one) * scale, _value(other), larger) for scale in scales)
+            yield _is_ordered(_value(one), _value(other), larger, scales)
     if found := _CHOICE.search(prompt):
         larger, *offered = found.groups()
         wrong, right = sorted(offered, key=_value, reverse=not larger)
         yield {*re.findall(_NUMBER, text)} != {wrong} or _value(wrong) == _value(right)
 
 
-def _is_ordered(one: float, other: float, larger: str) -> bool:
-    return one > other if larger else one < other
+def _is_measured(unit: str) -> bool:
+    """Checks for a unit that is known, or for no word that could be one."""
+    return bool(units(unit)) or not content_stems(unit)
+
+
+def _is_ordered(one: float, other: float, larger: str, scales: Collection[float]) -> bool:
+    ordered = gt if larger else lt
+    return not scales or any(ordered(one * scale, other) for scale in scales)
 
 
 def _value(written: str) -> float:

@@ -2,10 +2,11 @@
 # ruff: noqa: RUF001
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from ...core.messages import ToolCall
+from ...core.tooling import ProposalKind
 from .calls import Offer, OfferedTools
 from .intent import proposal_kinds
 from .reading import Piece, Proposal, Reading, Span
@@ -35,24 +36,23 @@ def _read(text: str, tools: OfferedTools) -> Reading:
     if not pieces:
         return Reading(prose=text)
     calling = [piece for piece in pieces if piece.calls]
-    calls: list[ToolCall] = []
-    proposals: list[Proposal] = []
-    proposed: set[int] = set()  # their text stays prose
-    for piece, kind in zip(calling, proposal_kinds(text, calling, tools), strict=True):
-        if kind:
-            proposals += (Proposal(call, kind) for call in piece.calls)
-            proposed.add(id(piece))
-        else:
-            calls += piece.calls
-    written = [piece for piece in pieces if piece.is_call and id(piece) not in proposed]
+    kinds = dict(zip(map(id, calling), proposal_kinds(text, calling, tools), strict=True))
+    # The text of a proposal stays prose.
+    written = [piece for piece in pieces if piece.is_call and not kinds.get(id(piece))]
     spans = [Span(_widened_start(text, piece.start), _widened_end(text, piece.end)) for piece in written]
     return Reading(
-        calls=tuple(calls),
-        proposals=tuple(proposals),
+        calls=tuple(chain.from_iterable(piece.calls for piece in written)),
+        proposals=tuple(_proposals(calling, kinds)),
         spans=tuple(spans),
         issues=tuple(chain.from_iterable(piece.issues for piece in pieces)),
-        prose=_prose(text, _with_blocks(text, spans, [piece.block for piece in written])),
+        prose=_prose(text, _with_blocks(text, spans, written)),
     )
+
+
+def _proposals(calling: list[Piece], kinds: Mapping[int, ProposalKind | None]) -> Iterator[Proposal]:
+    for piece in calling:
+        if kind := kinds[id(piece)]:
+            yield from (Proposal(call, kind) for call in piece.calls)
 
 
 def _pieces(text: str, tools: OfferedTools) -> list[Piece]:
@@ -75,13 +75,13 @@ def _block_start(text: str, last: Piece | None, at: int) -> int | None:
     return last.start if last and last.opens_block and not text[last.end : at].strip(" \t\r\n[(") else None
 
 
-def _with_blocks(text: str, spans: list[Span], blocks: list[int | None]) -> Iterator[Span]:
+def _with_blocks(text: str, spans: list[Span], written: list[Piece]) -> Iterator[Span]:
     """Yields the spans, and instead of all in a fenced block that holds nothing else, the block."""
     first = 0
     for last, span in enumerate(spans):
         if last + 1 < len(spans) and not text[span.end : spans[last + 1].start].strip(" \t\r\n,;"):
             continue
-        block, closing = blocks[first], _BLOCK_END.match(text, span.end)
+        block, closing = written[first].block, _BLOCK_END.match(text, span.end)
         if block is not None and closing:
             yield Span(block, closing.end())
         else:

@@ -100,8 +100,12 @@ def _type_description(schema: Schema, root: Schema, depth: int) -> str:
     if types == "object" and schema.get("properties") and depth < _DEEPEST_FIELDS:
         fields = list(islice(_fields(schema, root, depth + 1), _MOST_FIELDS + 1))
         return f"{{{', '.join(fields[:_MOST_FIELDS])}{', ...' * (len(fields) > _MOST_FIELDS)}}}"
-    if types == "string" and isinstance(schema.get("format"), str):
-        return f"string ({schema['format'][:_LONGEST_SHOWN]})"
+    return _scalar_description(types, schema.get("format"))
+
+
+def _scalar_description(types: Any, format_: Any) -> str:
+    if types == "string" and isinstance(format_, str):
+        return f"string ({format_[:_LONGEST_SHOWN]})"
     return " or ".join(types) if isinstance(types, list) else types if isinstance(types, str) else "any value"
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import repeat
 
 from ...core.exchange import Stop
 from ...core.messages import Message, Text, Thinking
@@ -90,7 +91,7 @@ class ThoughtSplitter:
             self._held, self._closer = begun.removeprefix(opener).lstrip(), _MARKS[opener]
         if self._closer:
             return self._read_thought(is_last=is_last)
-        if not is_last and any(opener.startswith(begun) for opener in _MARKS):
+        if not is_last and any(map(str.startswith, _MARKS, repeat(begun))):
             return "", ""
         self.is_past = True
         return "", begun if self._has_thought else self._held

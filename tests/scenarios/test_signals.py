@@ -17,7 +17,7 @@ from ai_battle.conversation.reading import messages, read
 from ai_battle.core.events import TurnFailed, TurnFinished
 from ai_battle.testing import FakeProviders, fault
 
-from .terminal import begin, command, end_all, in_terminal, run, terminal, wait_for, wait_for_end, wait_until
+from .terminal import STATUS, begin, command, end_all, in_terminal, run, terminal, wait_for, wait_for_end, wait_until
 
 SLOW = """
 discussion:
@@ -298,8 +298,8 @@ class TestTerminal:
         with in_terminal(["sh", "-c", f"stty rows 30 columns 36; exec {words}"]) as screen:
             assert screen.end() == 0
 
-        shown = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", screen.shown).splitlines()]
-        assert max(map(len, shown)) <= 36
+        shown = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", STATUS.sub("", screen.shown)).splitlines()]
+        assert not [line for line in shown if len(line) > 36]
         assert all(text in " ".join(shown) for _, text in transcript("here")[-3:])
         assert ["cost", "seconds", "tokens"] in map(str.split, shown), "the table goes on below"
 

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
+from typing import Any, Literal, Self, TypedDict, Unpack
 
 from .. import assembly
 from ..arbiter.verdict import Verdict
@@ -46,9 +46,6 @@ from .prompting import role_prompt, view_of
 from .resuming import book_lost_calls, lost_call_warning, restore_state
 from .setup import ClientSetup, FileSetup, RunSetup, SetupSource, load_checked
 from .state import EventDispatcher, State
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,4 +180,6 @@ def set_size(fd: int, rows: int, columns: int) -> None:
 
 
 def variables(environment: Mapping[str, str]) -> dict[str, str]:
-    return {**os.environ, "TERM": "xterm-256color", **environment}
+    """The environment without the size that pytest-xdist gives its workers: a terminal has its own."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    return {**kept, "TERM": "xterm-256color", **environment}

@@ -214,8 +214,9 @@ def _closes(sentence: str) -> bool:
 def _may_be_courtesy(sentence: str, asked: str = "") -> bool:
     """Checks for words outside of the closed classes of all languages, which is quicker than one after another."""
     words, stems = _closed_anywhere()
-    left = [word for word in plain_words(sentence) if word not in words and not word.startswith(stems)]
-    return not _new(left, asked) or _IDEOGRAPH.search(sentence) is not None
+    said = plain_words(sentence)
+    left = [word for word in said if word not in words and not word.startswith(stems)]
+    return (bool(said) and not _new(left, asked)) or _IDEOGRAPH.search(sentence) is not None
 
 
 @cache

@@ -156,6 +156,7 @@ _OPERATIONS: Mapping[str, Callable[[float, float], float]] = {
 
 
 LONGEST_PROMPT = 160
+_TWO_NUMBERS = re.compile(r"\d\D++\d")
 Asked = tuple[str, str, float]
 """The text before a sum, the text after it, and its value."""
 _N = r"(\d+(?:\.\d+)?)"
@@ -194,7 +195,9 @@ _FRAME, _LATER = 5, frozenset(("please", "bitte", "make", "makes", "equal", "equ
 
 def asked_values(prompt: str) -> tuple[float, ...]:
     """Returns the value of the only sum that a prompt asks for, once per reading of its numbers."""
-    asked = without_courtesies(prompt) if len(prompt) <= 2 * LONGEST_PROMPT else prompt
+    if len(prompt) > 2 * LONGEST_PROMPT or not _TWO_NUMBERS.search(prompt):
+        return ()
+    asked = without_courtesies(prompt)
     if len(asked) > LONGEST_PROMPT:
         return ()
     return tuple(

@@ -122,11 +122,11 @@ def _short(value: Any) -> str:
             return str(value).lower()
         case int() if abs(value) >= HUGE:
             return "a number of more than 30 digits"
-    short = shorten(str(value))
+    short = _shorten(str(value))
     return repr(short) if isinstance(value, str) and not is_number(value) else short
 
 
-def shorten(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 

@@ -158,10 +158,10 @@ def _without_thoughts(gap: str) -> str:
 
 
 def _words_of(text: str) -> str:
-    """Removes markup and labels of lists."""
+    """Removes markup and labels of lists, and writes every apostrophe as `'`."""
     if not text or text.isspace():
         return ""
-    return _LABEL.sub(" ", _MARKUP.sub(" ", text)).strip(" \n\t\r,[](){}\"'|").removeprefix(";")
+    return _LABEL.sub(" ", _MARKUP.sub(" ", text.replace("’", "'"))).strip(" \n\t\r,[](){}\"'|").removeprefix(";")
 
 
 def _announcement_kind(text: str, piece: Piece, before: str, *, writes: bool) -> ProposalKind | None:
@@ -182,7 +182,7 @@ def _sentence_kind(sentence: str, *, writes: bool) -> ProposalKind | None:
     """Returns the kind that a sentence leading up to a call gives it. For a call that writes, its mood counts too."""
     clauses = [clause.strip() for clause in _CLAUSE_END.split(sentence)]
     main = _main_clause(clauses)
-    if _words("example").search(sentence):
+    if _words("example").search(sentence) or (writes and _words("manner").search(clauses[-1])):
         return "example"
     waits = _words("consent").search(main) or (writes and _words("unreal").search(main))
     if waits or any(map(_words("condition").match, clauses)):

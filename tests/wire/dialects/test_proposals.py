@@ -1,4 +1,5 @@
 """Calls that are only offered, quoted, refused or an example, beside such as are meant; in more than 30 languages."""
+# ruff: noqa: RUF001
 
 import json
 from pathlib import Path
@@ -100,6 +101,27 @@ def test_a_sentence_of_its_own_behind_a_call_leaves_it_a_call() -> None:
 def test_what_would_be_done_is_not_done_where_the_tool_writes() -> None:
     assert not parse_tool_calls(f"This is what I would set:\n{WRITING}", TOOLS)
     assert parse_tool_calls(f"This is what I would ask:\n{CALL}", TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("sentence", "runs"),
+    [
+        ("I haven’t set it yet:", False),
+        ("It isn't safe to run this:", False),
+        ("I won’t run this, as you sleep:", False),
+        ("S’il te convient, je le lance :", False),
+        ("When you have read this, I set it:", False),
+        ("Quand vous l’aurez lu, je le lance :", False),
+        ("One sets an alarm like this:", False),
+        ("So sieht der Aufruf aus:", False),
+        ("It doesn’t ring yet, so I set it:", True),
+        ("You’ll be woken in time. I’m setting it:", True),
+        ("When I looked, there was none. Now there is one:", True),
+        ("You know how it rings; I set it:", True),
+    ],
+)
+def test_the_sentence_before_a_call_that_writes_decides_whether_it_runs(sentence: str, runs: bool) -> None:
+    assert bool(parse_tool_calls(f"{sentence}\n{WRITING}", TOOLS)) is runs
 
 
 def test_numbered_steps_are_no_choices() -> None:

@@ -11,7 +11,7 @@ from ..signals.endings import stops_short as lacks_last_stop
 from ..signals.instruction_following import is_in_wrong_language, misses_form, repeats_turn
 from ..signals.instruction_following import runs_on as writes_others
 from ..signals.languages import novelty, plain_words, words_everywhere
-from ..signals.refusals import denies_itself, only_announces
+from ..signals.refusals import denies_itself, only_announces, only_replies
 from ..signals.refusals import gives_up as only_gives_up
 from ..signals.refusals import only_offers as offers_only
 from .case import Case, head_and_tail
@@ -52,7 +52,7 @@ def denial(case: Case) -> float:
 
 def only_gives_up_(case: Case) -> float:
     """Returns 1 for an answer that only says that it can't. "Nothing found" may be a tool's result, though."""
-    if case.calls or _may_refuse(case) or (case.results and not has_informative_results(case)):
+    if case.calls or _may_refuse(case) or _asks_nothing(case) or (case.results and not has_informative_results(case)):
         return 0.0
     return float(only_gives_up(case.text, case.prompt))
 
@@ -62,7 +62,8 @@ def empty_promise(case: Case) -> float:
     if case.calls:
         return 0.0
     is_pick = case.family == "mcq" and case.final is not None
-    announces = not case.results and not is_pick and only_announces(case.text, case.prompt)
+    may_plan = case.results or is_pick or _asks_nothing(case)
+    announces = not may_plan and only_announces(case.text, case.prompt)
     return float(leads_nowhere(case.text) or announces)
 
 
@@ -94,6 +95,11 @@ def _may_refuse(case: Case) -> bool:
     if not case.context.tools or case.context.history or any(step.has_news for step in case.steps):
         return False
     return case.family in ("tool", "chat")
+
+
+def _asks_nothing(case: Case) -> bool:
+    """Checks whether the prompt is a mere "yes" or "thanks". Tools could have done at once what it agrees to."""
+    return not case.context.tools and only_replies(case.prompt)
 
 
 REPETITION = ROUND = 0.6

@@ -75,7 +75,10 @@ def breaks_off(text: str, prompt: str = "") -> bool:
 
 
 def leads_nowhere(text: str) -> bool:
-    """Checks whether a text ends with a colon, the head of a table, a heading or an empty code block."""
+    """Checks whether a text ends with a colon, the head of a table, a heading or an empty code block.
+
+    An outline consists of headings alone.
+    """
     lines = [line for line in text[-_TAIL:].split("\n") if line.strip()]
     if not lines:
         return False
@@ -83,7 +86,7 @@ def leads_nowhere(text: str) -> bool:
         return True
     if _TABLE_RULE.match(lines[-1]):
         return len(lines) > 1 and _TABLE_LINE.match(lines[-2]) is not None
-    return len(lines) > 1 and _HEADING.match(lines[-1]) is not None
+    return _HEADING.match(lines[-1]) is not None and not all(map(_HEADING.match, lines))
 
 
 def _is_open_block(text: str) -> bool:

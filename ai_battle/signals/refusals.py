@@ -5,7 +5,16 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 
-from .languages import UNSPACED, closed_words, has_word, language_of, languages, plain_words, sentences
+from .languages import (
+    UNSPACED,
+    closed_words,
+    has_word,
+    has_word_anywhere,
+    language_of,
+    languages,
+    plain_words,
+    sentences,
+)
 
 LONGEST = 20_000
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "`": "'"})
@@ -87,6 +96,15 @@ _LABEL = re.compile(
 )
 _IDEOGRAPHS, _KANA = re.compile(r"[\u4e00-\u9fff]"), re.compile(r"[\u3040-\u30ff]")
 _UNSPACED_PIECE = re.compile(r"[^\W_\u3040-\u9fff]+|[\u3040-\u9fff]{1,2}")
+_GIVEN = re.compile(
+    r"(?<!\w)[\"'\u201c\u201e\u00ab\u300c]([^\n]{2,260}?)[\"'\u201d\u00bb\u300d](?!\w)"
+    r"|[:\uff1a]\s*([^\s:\uff1a\"'][^:\uff1a]*)\Z"
+)
+_SOMEBODY_ELSE = re.compile(
+    r"\b(?:nobody|no[ -]one|niemand|keiner|personne|nadie|ningu\u00e9m|nessuno|nikt|kimse"
+    r"|\u043d\u0438\u043a\u0442\u043e)\b",
+    re.IGNORECASE,
+)
 _DIGITS = re.compile(r"\d+")
 _FIRST = re.compile(r"[\W_]{0,3}([^\W\d_]{1,8})(?=[.!,:;\u3002\uff0c\uff01]|$)")
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
@@ -96,9 +114,11 @@ QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 def gives_up(text: str, prompt: str = "") -> bool:
     """Checks whether an answer denies or apologises and says hardly anything else.
 
-    A question about the asker may have no answer, so there a single further word counts as a reason.
+    A question about the asker may have no answer, so there a single further word counts as a reason. An answer may also
+    be another wording of such a text that the prompt gives.
     """
-    return any(_only_denies(part, language, prompt) for part, language in _read(text))
+    denies = any(_only_denies(part, language, prompt) for part, language in _read(text))
+    return denies and not any(gives_up(quoted or last) for quoted, last in _GIVEN.findall(prompt[-SHORT:]))
 
 
 @lru_cache(maxsize=64)
@@ -110,7 +130,16 @@ def only_announces(text: str, prompt: str = "") -> bool:
 @lru_cache(maxsize=64)
 def only_offers(text: str, prompt: str = "") -> bool:
     """Checks whether an answer only greets and offers help. Not so if the prompt is only a greeting too."""
-    return any(_only_greets(part, language, prompt) for part, language in _read(text))
+    return any(_only_greets(part, language, prompt) for part, language in _read(text)) and not has_word_anywhere(
+        prompt, "translate"
+    )
+
+
+def only_replies(prompt: str) -> bool:
+    """Checks whether a prompt only agrees, declines, thanks or greets, so that it asks for nothing."""
+    return not prompt.rstrip().endswith(QUESTION_MARKS) and any(
+        not _leftovers(part, language, "offer", "courtesy", "thanks", "yes", "no") for part, language in _read(prompt)
+    )
 
 
 def _only_greets(text: str, language: str, prompt: str) -> bool:
@@ -124,7 +153,7 @@ def _only_greets(text: str, language: str, prompt: str) -> bool:
 def _only_denies(text: str, language: str, prompt: str) -> bool:
     if text.endswith((":", "\uff1a")) or not has_word(text, language, "negation") or _is_verdict(text, language):
         return False
-    if not has_word(text, language, "own") and not _excuses(text, language):
+    if not has_word(text, language, "own") and (not _excuses(text, language) or _SOMEBODY_ELSE.search(text)):
         return False
     left = _leftovers(text, language, "negation", "excuse")
     about_asker = prompt.rstrip().endswith(QUESTION_MARKS) and has_word(prompt, language, "own")
@@ -144,10 +173,12 @@ def _only_promises(text: str, language: str, prompt: str) -> bool:
     """Checks whether a text only promises, unless the prompt announces something too or asks for a translation."""
     if text.endswith(QUESTION_MARKS) or "`" in text or not _announces(text, language) or _is_verdict(text, language):
         return False
-    in_prompt = ((name, kind) for name in _languages(prompt) for kind in ("promise", "translate"))
-    if any(has_word(prompt, *each) for each in in_prompt) or set(_DIGITS.findall(text)) - set(_DIGITS.findall(prompt)):
+    if has_word_anywhere(prompt, "translate") or any(has_word(prompt, name, "promise") for name in _languages(prompt)):
         return False
-    return len(_new(_leftovers(text, language, "promise", "pointer", "courtesy", "action", "common"), prompt)) <= 1
+    if set(_DIGITS.findall(text)) - set(_DIGITS.findall(prompt)):
+        return False
+    left = _new(_leftovers(text, language, "promise", "pointer", "courtesy", "action", "common"), prompt)
+    return len(left) <= any(has_word(text, language, kind) for kind in ("pointer", "action"))
 
 
 def _announces(text: str, language: str) -> bool:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import monotonic
+from time import perf_counter
 from typing import Any, Protocol
 
 from .. import assembly
@@ -27,6 +27,7 @@ from ..providers._names import ModelName
 from ..providers._prices import price
 from ..providers._recordings import request_digest, response_from_json, response_to_json
 from ..wire.bodies import dumps, loads
+from .call_times import CallTimes
 from .settings import RECORDED, Setting
 from .tasks import Task
 
@@ -66,28 +67,29 @@ class Cache:
 
 
 class CachedClient(ClientWrapper):
-    """A client with a cache. `identity` is its model with all settings, `saved_seconds` the time hits saved."""
+    """A client with a cache. `identity` is its model with all settings; `times` has the calls of `client`, too."""
 
-    def __init__(self, client: ModelClient, cache: Cache, identity: str) -> None:
+    def __init__(self, client: "LimitedClient", cache: Cache, identity: str, times: CallTimes) -> None:
         super().__init__(client)
         self._cache = cache
         self._identity = identity
-        self.saved_seconds = 0.0
+        self._times = times
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         key = key_of(self._identity, request)
+        begun = perf_counter()
         if found := await self._cache.turn(key):
-            return await self._again(found, emit)
+            await asyncio.sleep(0)  # calls made together with this one begin before it ends
+            return await self._again(found, emit, begun)
         kept_text = ""
         try:
-            begun = asyncio.get_running_loop().time()
             response = await self.client.complete(request, emit)
-            kept_text = _as_text(response, asyncio.get_running_loop().time() - begun)
+            kept_text = _as_text(response, self._times.last_seconds)  # nothing was awaited since it was noted
             return response
         finally:
             self._cache.release(key, kept_text)
 
-    async def _again(self, found: str, emit: Emit) -> ModelResponse:
+    async def _again(self, found: str, emit: Emit, begun: float) -> ModelResponse:
         data = loads(found.encode())
         response = response_from_json(data)
         if response.text:
@@ -98,7 +100,7 @@ class CachedClient(ClientWrapper):
         # Settings are compared by what they use, so a hit counts as if the model had been asked, but as not paid.
         book(entry)
         await emit(entry)
-        self.saved_seconds += data["seconds"]
+        self._times.note(begun, data["seconds"])
         return response
 
 
@@ -174,22 +176,23 @@ class ConcurrencyLimit:
 
 
 class LimitedClient(ClientWrapper):
-    """A client whose calls wait for a free place, `waited` seconds in all. `model` is its name in events."""
+    """A client whose calls wait for a free place, and are noted in `times`. `model` is its name in events."""
 
-    def __init__(self, client: ModelClient, limit: ConcurrencyLimit, model: str) -> None:
+    def __init__(self, client: ModelClient, limit: ConcurrencyLimit, model: str, times: CallTimes) -> None:
         super().__init__(client)
         self.model = model
-        self.waited = 0.0
         self._limit = limit
+        self._times = times
         self._number = 0
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        started = monotonic()
+        begun = perf_counter()
         self._number = await self._limit.enter()
-        self.waited += monotonic() - started
+        entered = perf_counter()
         try:
             response = await self.client.complete(request, emit)
         finally:
+            self._times.note(begun, perf_counter() - entered)
             self._limit.leave()
         self._limit.widen()
         return response

@@ -23,6 +23,7 @@ from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpDeclined,
 from ..core.ledger import Budget, Ledger, charge_to
 from ..core.messages import ToolCall, user
 from ..core.telemetry import Telemetry, span, use_telemetry
+from .call_times import CallTimes
 from .clients import (
     ALONE,
     AnswerStore,
@@ -58,13 +59,12 @@ class SampleListener:
         self.large: ModelResponse | None = None
         self.quality: float | None = None
         self.signals: Mapping[str, float] = {}
-        self.begun = perf_counter()
+        self.times = CallTimes()
         self.seconds = 0.0
         self.budget = Budget()
         self.paid = Budget(ledger=Ledger(paid_only=True))
         self.own_tools: frozenset[str] = frozenset()
         self.limited: list[LimitedClient] = []
-        self.cached: list[CachedClient] = []
         self._checks: dict[str, Mapping[str, float]] = {}
         self._wasted = NOTHING_USED
         self._help_usage = NOTHING_USED
@@ -119,9 +119,6 @@ class SampleListener:
             client.note_failure(failure)
 
     def sample(self, key: SampleKey, seconds: float, **rest: Any) -> Sample:
-        """Returns the sample. Its seconds are those of the models: with cached answers' times, without waiting."""
-        waited = sum(client.waited for client in self.limited)
-        saved = sum(client.saved_seconds for client in self.cached)
         signals = dict(self.signals)
         for check in self._checks.values():
             signals |= check
@@ -129,7 +126,7 @@ class SampleListener:
             *key,
             usage=self.budget.ledger.usage,
             wasted=self._wasted,
-            seconds=max(0.0, seconds - waited) + saved,
+            seconds=seconds,
             helped=bool(self._asked),
             quality=self.quality,
             signals=signals,
@@ -221,10 +218,10 @@ class Player:
                     span("invoke_agent", key.setting, agent=key.setting, task=key.task),
                 ):
                     answer = await self._answer(self._context.settings[key.setting], task, listener)
-                listener.seconds = perf_counter() - listener.begun
+                listener.seconds = listener.times.seconds()
                 return await self._score(key, task, answer, listener)
         except AIBattleError as error:
-            seconds = listener.seconds or perf_counter() - listener.begun
+            seconds = listener.seconds or listener.times.seconds()
             if isinstance(error, EmptyAnswer | Refused) and not listener.seconds:
                 # Left out, a model that says nothing where it knows nothing would win.
                 return listener.sample(key, seconds, answer=error.partial, score=AnswerScore(None, str(error)))
@@ -235,7 +232,7 @@ class Player:
             return await self._discuss(setting, task, listener)
         built = build_setting(setting, task, self._clients, self._wrapper(listener))
         listener.own_tools = frozenset(tool.name for tool in built.client.added_tools(task.tools))
-        listener.begun = perf_counter()  # what is loaded for the first sample is no time of its models
+        listener.times.begun = perf_counter()  # what is loaded for the first sample is no time of its models
         try:
             response = await built.client.complete(_request(setting, task, built), listener)
         finally:
@@ -260,13 +257,13 @@ class Player:
         def wrap(client: ModelClient, model: Model, settings: HelperSettings, part: str) -> ModelClient:
             provider = model.name.provider
             if not has_memory(provider):
-                client = LimitedClient(client, self._limit_of(model.endpoint or provider), str(model.name))
-                listener.limited.append(client)
+                limit = self._limit_of(model.endpoint or provider)
+                client = limited = LimitedClient(client, limit, str(model.name), listener.times)
+                listener.limited.append(limited)
                 if self._cache:
                     # All settings belong to the identity, since another temperature gives another answer.
                     identity = f"{model.name} {model.endpoint} {settings.model_dump_json(exclude_unset=True)}"
-                    client = CachedClient(client, self._cache, identity)
-                    listener.cached.append(client)
+                    client = CachedClient(limited, self._cache, identity, listener.times)
             return client if part == ALONE else RoleRecorder(client, listener, part)
 
         return wrap

@@ -93,11 +93,11 @@ class AnswerStream:
 class OptimisticStream(ClientWrapper):
     """Streams a pair's first draft as text at once; a different answer follows after a mark.
 
-    If nobody listens to the stream, nothing is marked.
+    Nothing is marked if nobody listens to the stream, or if drafts are wanted: such a listener can drop them.
     """
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        if not request.wants.stream:
+        if request.wants.drafts or not request.wants.stream:
             return await self.client.complete(request, emit)
         listener = _OptimisticListener(emit)
         drafting = replace(request, wants=replace(request.wants, drafts=True))

@@ -183,7 +183,7 @@ class Help(Section):
     )
     stream: Literal["judged", "optimistic"] = Field(
         default="judged",
-        description="When text is streamed: once it is judged, or at once, with a correction if it is poor.",
+        description="When a server streams text: once it is judged, or at once, with a correction if it is poor.",
     )
     hedge: HedgeSettings | None = Field(
         default=None,

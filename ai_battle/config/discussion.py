@@ -237,7 +237,7 @@ class Discussion(Section):
     )
     initial_prompt: str = Field(default="", description="The first prompt, if it is not the goal.")
     goal: str = Field(default="", description="The objective, and the first prompt unless initial_prompt is given.")
-    models: dict[ParticipantName, ParticipantSettings] = Field(
+    models: dict[ParticipantName, Annotated[ParticipantSettings, short_for("type")]] = Field(
         min_length=2, max_length=100, description="Two to 100 participants by name, in speaking order."
     )
     speaker_selection: Annotated[

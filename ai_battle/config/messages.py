@@ -16,6 +16,15 @@ MISSING = "is missing"
 HUGE = 10**30
 KINDS = {dict: "a mapping", list: "a list", type(None): "nothing"}
 PARTICIPANTS = ("discussion", "models")
+ELSEWHERE = {
+    "persona": ("system_message", "system_prompt", "system", "backstory", "description"),
+    "type": ("model", "model_name", "llm", "llm_config"),
+    "models": ("agents", "participants"),
+    "goal": ("topic", "task", "tasks", "message"),
+    "turns": ("max_turns", "max_rounds", "max_round"),
+    "stop": ("termination", "termination_condition", "is_termination_msg"),
+}
+"""Keys of a discussion, with their names in AutoGen, CrewAI and other programs."""
 
 # The message for each type of pydantic error, filled with the value as written and with what is expected.
 MESSAGES = {
@@ -89,8 +98,6 @@ def _message(kind: str, path: KeyPath, context: Mapping[str, Any], value: str, o
 def _template(kind: str, path: KeyPath, value: str) -> str | None:
     if path == PARTICIPANTS and kind in MESSAGES_ON_PARTICIPANTS:
         return MESSAGES_ON_PARTICIPANTS[kind]
-    if path[:-1] == PARTICIPANTS and kind.startswith("model_") and value.startswith("'"):
-        return "must be a mapping of keys and values, such as {{type: {value}}}"
     return MESSAGES.get(kind)
 
 
@@ -134,6 +141,8 @@ def _near_key(key: str, schema: type[Section], path: KeyPath) -> str:
     """Suggests where an unknown key belongs, or a similar key; otherwise lists the keys that there are."""
     section = section_at(schema, path)
     known = list(section.model_fields) if section else []
+    if own := [name for name in known if key in ELSEWHERE.get(name, ())]:
+        return near(own[0], own)
     places = _places(key, dict(_below(section))) if section else []
     if not places and not likely_names(key, known):
         everywhere = _places(key, _every_section(schema))

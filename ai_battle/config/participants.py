@@ -195,7 +195,7 @@ class Instructions(Section):
 
 
 class ParticipantSettings(ModelSettings):
-    """A participant; its key is its name."""
+    """A participant; its key is its name. A plain string is short for `type`."""
 
     model_config = ConfigDict(
         json_schema_extra={

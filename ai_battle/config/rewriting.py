@@ -18,7 +18,6 @@ DISCUSSION_KEYS = (
 """Keys of a discussion that may also be written next to it."""
 WITHOUT_EFFECT = ("demo_generation",)
 OPTION = "--set"
-TOOLS = ("discussion", "tools")
 _INDEX = re.compile(r"\d{1,8}")
 
 
@@ -117,18 +116,27 @@ def apply_overrides(tree: Node, overrides: Sequence[str], known: Collection[str]
         steps = path.strip().replace("[", ".").replace("]", "").split(".")
         if steps[0] not in known and steps[0] not in tree.value:
             steps = ["discussion", *steps]
-        tree = _with_value(_with_registry(tree, steps), steps, compose_value(text, label), label)
+        tree = _with_value(_spell_out(tree, steps), steps, compose_value(text, label), label)
     return tree
 
 
-def _with_registry(tree: Node, steps: list[str]) -> Node:
-    """Expands a plain list of tools to a registry if an override sets a key next to it."""
-    listed = tree.at(TOOLS)
-    is_beside = tuple(steps[:2]) == TOOLS and len(steps) > 2 and not steps[2].isdecimal()
-    if not is_beside or not listed or not isinstance(listed.value, list):
-        return tree
-    registry = Node({"registry": listed}, listed.place, {"registry": listed.place})
-    return tree.with_child("discussion", tree.value["discussion"].with_child("tools", registry))
+def _spell_out(tree: Node, steps: list[str]) -> Node:
+    """Expands a list of tools, and participants that are only a type, if an override sets a key next to them."""
+    section = tree.at(tuple(steps[:2])) if len(steps) > 2 else None
+    match steps[:2], section:
+        case ["discussion", "tools"], Node(value=list()) if not steps[2].isdecimal():
+            section = _with_key("registry", section)
+        case ["discussion", "models"], Node(value=dict(participants)) if len(steps) > 3:
+            for name, participant in participants.items():
+                if isinstance(participant.value, str):
+                    section = section.with_child(name, _with_key("type", participant))
+        case _:
+            return tree
+    return tree.with_child("discussion", tree.value["discussion"].with_child(steps[1], section))
+
+
+def _with_key(key: str, value: Node) -> Node:
+    return Node({key: value}, value.place, {key: value.place})
 
 
 def append_to(tree: Node, path: KeyPath, value: Node) -> Node:

@@ -108,7 +108,8 @@ def open_journal(run_dir: Path) -> IO[bytes]:
     except FileNotFoundError as error:
         if (run_dir / CONFIG).is_file():
             return BytesIO()
-        why = f"it has no {FILE}" if run_dir.is_dir() else "there is no such folder"
+        lost = "there is no such folder; 'ai-battle runs' lists the runs"
+        why = f"it has no {FILE}" if run_dir.is_dir() else lost
         raise NoSuchRecord(f"{run_dir} is not a run directory: {why}.") from error
     except NotADirectoryError as error:
         way_out = "name the folder that 'ai-battle run' made for a run; its last line says which"

@@ -1,4 +1,4 @@
-"""`stream: optimistic` at a pair of a discussion: the first answer is read before it is judged."""
+"""`stream: optimistic` at a pair of a discussion, whose listeners see drafts in any case."""
 
 from pathlib import Path
 
@@ -10,7 +10,6 @@ from ai_battle.testing import FakeProviders
 from .conftest import Run
 
 POOR, GOOD = "I do not know.", "The tower is 96 metres tall, as its plate at the door says."
-BOTH = f"{POOR}\n\n---\n\n**Correction:**\n\n{GOOD}"
 TALK = f"""\
 discussion:
   turns: 2
@@ -29,18 +28,11 @@ discussion:
 """
 
 
-@pytest.mark.parametrize(
-    ("stream", "options", "said"),
-    [
-        ("optimistic", [], BOTH),
-        ("optimistic", ["--quiet"], GOOD),
-        ("judged", [], GOOD),
-    ],
-)
-def test_a_correction_is_part_of_the_turn(
-    ai_battle: Run, monkeypatch: pytest.MonkeyPatch, stream: str, options: list[str], said: str
+@pytest.mark.parametrize(("stream", "options"), [("optimistic", []), ("optimistic", ["--quiet"]), ("judged", [])])
+def test_a_poor_draft_is_no_part_of_the_conversation(
+    ai_battle: Run, monkeypatch: pytest.MonkeyPatch, stream: str, options: list[str]
 ) -> None:
-    """The other one hears what was said, no more and no less; where nobody reads along, nothing is said too early."""
+    """Whether somebody reads along or not, the other participant hears only the right answer."""
     Path("talk.yaml").write_text(TALK.replace("{stream}", stream))
     with FakeProviders.in_thread() as fakes:
         monkeypatch.setenv("OLLAMA_HOST", fakes.ollama.url)
@@ -49,6 +41,6 @@ def test_a_correction_is_part_of_the_turn(
         heard = fakes.ollama.questions[0].body["messages"][-1]["content"]
 
     assert shown.code == 0
-    assert heard == f"How tall is the tower?\n\n{said}"
-    assert [message.text for message in messages(Path("run"))].count(said) == 2
-    assert shown.out.count(f"Small: {said}") == (0 if options else 2)
+    assert heard == f"How tall is the tower?\n\n{GOOD}"
+    assert [message.text for message in messages(Path("run"))].count(GOOD) == 2
+    assert shown.out.count(f"Small: {GOOD}") == (0 if options else 2)

@@ -180,11 +180,24 @@ def test_a_name_that_is_too_long_is_a_plain_error() -> None:
     assert "can't be read: File name too long" in refusal("x" * 5000)
 
 
-def test_a_participant_that_is_only_a_type_is_told_how_to_write_it(problems: Problems) -> None:
+def test_a_participant_may_be_only_a_type_but_not_nothing(problems: Problems) -> None:
     found = problems("discussion:\n  goal: Talk.\n  models:\n    Ann: gpt-4o\n    Bob: null\n")
 
-    assert found[0].endswith("models.Ann: must be a mapping of keys and values, such as {type: 'gpt-4o'}")
-    assert found[1].endswith("models.Bob: must be a mapping of keys and values, not nothing; indent its keys below it")
+    assert [each.partition("models.")[2] for each in found] == [
+        "Bob.type: is missing: say which model this is, for example ollama/phi4"
+    ]
+
+
+def test_keys_of_other_programs_are_translated(problems: Problems) -> None:
+    agent = "{model: gpt-4o, system_message: You are brief.}"
+    found = problems(f"discussion:\n  task: Talk.\n  max_round: 2\n  models:\n    Ann: {agent}\n    Bob: gpt-4o\n")
+
+    assert [each.partition(" ")[2] for each in found] == [
+        "discussion.task: unknown key; did you mean 'goal'?",
+        "discussion.max_round: unknown key; did you mean 'turns'?",
+        "discussion.models.Ann.model: unknown key; did you mean 'type'?",
+        "discussion.models.Ann.system_message: unknown key; did you mean 'persona'?",
+    ]
 
 
 def test_more_than_a_hundred_participants_are_too_many(problems: Problems) -> None:

@@ -54,7 +54,7 @@ def test_unknown_keys_do_not_hide_what_else_is_wrong(problems: Problems) -> None
         ),
         ("cost_usd: 1", "6:3 discussion.cost_usd: unknown key here; it belongs under 'stop:' or 'limits:'"),
         ("temperature: 1", "discussion.temperature: unknown key here; it belongs under 'discussion: models: NAME: p"),
-        ("topic: Tea", "discussion.topic: unknown key; there is allow_hosts, allow_secrets, collaboration, describe"),
+        ("colour: Tea", "discussion.colour: unknown key; there is allow_hosts, allow_secrets, collaboration, describe"),
         ("timeouts: {turns: 1}", "discussion.timeouts.turns: unknown key here; it belongs under 'discussion:'"),
         ("execution: {paralel: true}", "discussion.execution.paralel: unknown key; did you mean 'parallel'?"),
         ("stop: {any: [{phrse: x}]}", "6:17 discussion.stop.any[0].phrse: unknown key; did you mean 'phrase'?"),

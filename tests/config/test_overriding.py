@@ -57,6 +57,14 @@ def test_a_key_beside_a_plain_list_of_tools_leaves_the_list_as_it_is(load_text: 
     assert load_text(f"{SMALL}  tools: [calculator]\n", None, ("tools.0=current_time",)).file.discussion.tools
 
 
+def test_overrides_set_keys_of_a_participant_that_is_only_a_type(load_text: Load) -> None:
+    text = "discussion:\n  goal: Talk.\n  models: {Ann: gpt-4o, Bob 1.5: haiku}\n"
+    overrides = ("models.Bob 1.5.persona=You sail.", "discussion.models.Ann=sonnet")
+    models = load_text(text, None, overrides).file.discussion.models
+
+    assert [(each.type, each.persona) for each in models.values()] == [("sonnet", ""), ("haiku", "You sail.")]
+
+
 def test_an_empty_value_takes_a_setting_away(load_text: Load) -> None:
     assert load_text(f"{SMALL}  turns: 9\n", None, ("turns=",)).file.discussion.turns == 3
 

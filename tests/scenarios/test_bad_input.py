@@ -156,11 +156,13 @@ discussion:
         ]
 
     def test_wrong_types(self, ai_battle: Command) -> None:
-        text = GOOD.replace("turns: 1", "turns: many").replace("Talk.", "[1, 2]").replace("{type: gpt-4o}", "gpt-4o")
-        assert refusal(ai_battle("run", write_config(text))).splitlines() == [
+        text = GOOD.replace("turns: 1", "turns: many").replace("Talk.", "[1, 2]").replace("{type: gpt-4o}", "[gpt-4o]")
+        assert [
+            line.partition("; there is")[0] for line in refusal(ai_battle("run", write_config(text))).splitlines()
+        ] == [
             "talk.yaml:2:10 discussion.turns: must be a whole number, not 'many'",
             "talk.yaml:3:9 discussion.goal: must be text, not a list",
-            "talk.yaml:5:10 discussion.models.Ann: must be a mapping of keys and values, such as {type: 'gpt-4o'}",
+            "talk.yaml:5:10 discussion.models.Ann: must be a mapping of keys and values, not a list",
         ]
 
     def test_negative_and_huge_numbers(self, ai_battle: Command) -> None:
@@ -455,7 +457,7 @@ class TestWhatIsNoRunAnyMore:
     @pytest.mark.parametrize("command", OF_A_RUN)
     def test_a_folder_that_is_not_there_is_told(self, ai_battle: Command, command: str) -> None:
         message = refusal(ai_battle(*command.format("nowhere").split()))
-        assert message == "nowhere is not a run directory: there is no such folder."
+        assert message == "nowhere is not a run directory: there is no such folder; 'ai-battle runs' lists the runs."
 
     @pytest.mark.parametrize("command", ["resume kept", "show kept 1 --request", "replay kept --swap Ann=gpt-4o"])
     @pytest.mark.parametrize(

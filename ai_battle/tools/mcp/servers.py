@@ -13,6 +13,8 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Protocol
 
+from pydantic_core import from_json
+
 from ...config.tools import McpServer
 from ...core.client import run_together
 from ...core.errors import AIBattleError, ConfigError, ToolError
@@ -311,15 +313,18 @@ def _structured_fields(content: Any, texts: list[str]) -> Iterator[tuple[str, An
         yield from content.items()
     else:
         yield "result", content
-    if rest := [text for text in texts if not _repeats(text, content)]:
+    only = next(iter(content.values())) if isinstance(content, dict) and len(content) == 1 else content
+    values, copies = list(map(_value, texts)), (content, only)
+    rest = [text for text, value in zip(texts, values, strict=True) if text != only and value not in copies]
+    if rest and only not in (texts, values):  # lists are repeated item by item
         yield "text", "\n".join(rest)
 
 
-def _repeats(text: str, content: Any) -> bool:
-    with suppress(ValueError, RecursionError):
-        written = json.loads(text)
-        return bool(written == content or (isinstance(content, dict) and list(content.values()) == [written]))
-    return isinstance(content, dict) and list(content.values()) == [text]
+def _value(text: str) -> Any:
+    """Returns what the text says as JSON, or the text itself."""
+    with suppress(ValueError):
+        return from_json(text)
+    return text
 
 
 def _part(block: Any) -> "str | Image":

@@ -31,12 +31,14 @@ async def shop(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Toolbo
 @shared
 async def test_structured_content_texts_images_and_errors_come_back(shop: Toolbox) -> None:
     price = await shop.call("shop:price", item="tea")
+    prices = await shop.call("shop:prices")
     bought = await shop.call("shop:buy", item="tea", count="2")
     failed = await shop.call("shop:buy", item="moon")
     picture = await shop.call("shop:picture")
     everything = await shop.call("shop:everything")
 
     assert json.loads(price.text) == {"item": "tea", "cents": 250}
+    assert json.loads(prices.text) == {"result": [{"item": "tea", "cents": 250}, {"item": "salt", "cents": 90}]}
     assert json.loads(bought.text) == {"result": "bought 2 of tea"}
     assert failed.is_error
     assert picture.parts == (

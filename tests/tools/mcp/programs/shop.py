@@ -36,6 +36,12 @@ def price(item: str) -> Price:
 
 
 @shop.tool()
+def prices() -> list[Price]:
+    """What the items cost."""
+    return [Price(item="tea", cents=250), Price(item="salt", cents=90)]
+
+
+@shop.tool()
 def buy(item: Annotated[str, Field(description="What to buy.")], count: int = 1) -> str:
     """Buys something."""
     if item == "moon":

@@ -1,5 +1,6 @@
 """Wrappers of clients that change requests, answers or events."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
 from itertools import repeat
@@ -135,37 +136,72 @@ class RedactedClient(ClientWrapper):
         return messages if self._is_clear.value(messages) else self.redactor.for_models.messages(messages)
 
 
-class _RedactedStream:
-    """Forwards redacted events. It holds back the end of a text that may begin a secret until more text comes."""
+class DeltaFilter(ABC):
+    """Forwards the events of a model with the text of its deltas changed.
+
+    The end of a text is held back while its change depends on what follows. It leaves before any other event: listeners
+    rely on the order of text and calls, and a signature covers all of its thought.
+    """
+
+    def __init__(self, emit: Emit) -> None:
+        self.emit = emit
+        self.kind: type[Piece] = TextDelta
+        self.held: dict[int, str] = {}
+
+    @abstractmethod
+    def change(self, text: str) -> tuple[str, str]:
+        """Returns what may leave of a text of the current `kind`, changed, and the rest, whose end is to come."""
+
+    @abstractmethod
+    def change_rest(self, text: str, *, is_signed: bool) -> str:
+        """Returns a rest, changed, after which nothing follows; `is_signed` for a thought with a signature."""
+
+    async def forward(self, event: Event) -> None:
+        if isinstance(event, Piece):
+            await self._forward_piece(event)
+            return
+        if isinstance(event, AttemptFailed):
+            self.held.clear()
+        await self.end()
+        await self.emit(event)
+
+    async def end(self, *, is_signed: bool = False) -> None:
+        """Forwards the held text."""
+        held, self.held = self.held, {}
+        for index, rest in held.items():
+            text, kind = self.change_rest(rest, is_signed=is_signed), self.kind
+            await self.emit(ToolCallDelta(index, arguments=text) if issubclass(kind, ToolCallDelta) else kind(text))
+
+    async def _forward_piece(self, piece: Piece) -> None:
+        if type(piece) is not self.kind:
+            await self.end()
+            self.kind = type(piece)
+        name, index = ("arguments", piece.index) if isinstance(piece, ToolCallDelta) else ("text", 0)
+        text, rest = self.change(self.held.pop(index, "") + getattr(piece, name))
+        if rest:
+            self.held[index] = rest
+        if isinstance(piece, ThinkingDelta) and (piece.signature or piece.extra is not None):
+            await self.emit(ThinkingDelta(text))
+            await self.end(is_signed=bool(piece.signature))
+            await self.emit(replace(piece, text=""))
+        elif text or isinstance(piece, ToolCallDelta):
+            await self.emit(replace(piece, **{name: text}))  # type: ignore[arg-type]
+
+
+class _RedactedStream(DeltaFilter):
+    """Forwards redacted events. It holds back the end of a text that may begin a secret."""
 
     def __init__(self, redactor: Redactor, emit: Emit) -> None:
+        super().__init__(emit)
         self._redactor = redactor
-        self._emit = emit
-        self._held: dict[tuple[type[Piece], int], str] = {}
 
     def __call__(self, event: Event) -> Awaitable[None]:
-        if isinstance(event, TextDelta) and not self._held and self._redactor.is_clear(event.text):
-            return self._emit(event)
-        if isinstance(event, Piece):
-            return self._pass_on(event)
-        if isinstance(event, AttemptFailed):
-            self._held.clear()
-        return self._emit(event if isinstance(event, ModelReplied) else self._redactor.value(event))
+        if isinstance(event, TextDelta) and not self.held and self._redactor.is_clear(event.text):
+            return self.emit(event)
+        return self.forward(event if isinstance(event, Piece | ModelReplied) else self._redactor.value(event))
 
-    async def end(self) -> None:
-        """Forwards the held text at the end of the stream."""
-        for (kind, index), rest in self._held.items():
-            last = ToolCallDelta(index, arguments=rest) if issubclass(kind, ToolCallDelta) else kind(rest)
-            await self._emit(self._redactor.value(last))
-        self._held.clear()
+    def change(self, text: str) -> tuple[str, str]:
+        return self._redactor.split_safe(text)
 
-    async def _pass_on(self, piece: Piece) -> None:
-        name = "arguments" if isinstance(piece, ToolCallDelta) else "text"
-        key = (type(piece), getattr(piece, "index", 0))
-        text, rest = self._redactor.split_safe(self._held.pop(key, "") + getattr(piece, name))
-        if rest:
-            self._held[key] = rest
-        if not isinstance(piece, (TextDelta, DraftDelta)):  # it has more fields than text
-            await self._emit(replace(piece, **{name: text}))  # type: ignore[arg-type]
-        elif text:
-            await self._emit(type(piece)(text))
+    def change_rest(self, text: str, *, is_signed: bool) -> str:
+        return self._redactor.text(text)

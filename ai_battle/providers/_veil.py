@@ -10,24 +10,13 @@ from typing import Any
 
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ProviderError
-from ..core.events import (
-    AttemptFailed,
-    DraftDelta,
-    Emit,
-    Event,
-    TextDelta,
-    ToolCallDelta,
-    Warned,
-    as_role,
-    ignore,
-    quiet,
-)
+from ..core.events import Emit, ThinkingDelta, ToolCallDelta, Warned, as_role, ignore, quiet
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import Veiled
 from ..core.messages import Document, Image, Message, Part, Thinking, ToolCall, ToolResult, user
 from ..core.redaction import STRUCTURE
 from ..core.texts import each_text, printable
-from ._filters import Piece
+from ._filters import DeltaFilter
 from ._private import KINDS, KNOWN_TEXTS, PrivateSpan, PrivateTexts, VeilRules, placeholder_pattern, union, whole_words
 
 MOST_VALUES = 100_000
@@ -174,7 +163,7 @@ class VeiledClient(ClientWrapper):
         if sent and veiled.messages:
             await emit(Veiled(self._name, veiled.messages[-1].text, len(sent)))
         stream = _Restorer(self._veil, sent, emit, in_json=request.output_schema is not None)
-        response = await self.client.complete(veiled, ignore if emit is ignore else stream)
+        response = await self.client.complete(veiled, ignore if emit is ignore else stream.forward)
         await stream.end()
         message, *steps = map(stream.message, (response.message, *response.steps))
         if stream.invented:
@@ -235,7 +224,7 @@ def _count_files(message: Message) -> int:
     return sum(isinstance(each, Image | Document) for each in shown)
 
 
-class _Restorer:
+class _Restorer(DeltaFilter):
     """Replaces placeholders by their values, even if one comes in several pieces.
 
     Only placeholders in `sent`, those of this request, count. Any other is `invented` and stays, so that it can't
@@ -243,39 +232,30 @@ class _Restorer:
     """
 
     def __init__(self, veil: Veil, sent: Mapping[str, str], emit: Emit, *, in_json: bool) -> None:
+        super().__init__(emit)
         self._veil, self._sent = veil, sent
-        self._emit = emit
         self._in_json = in_json
-        self._held: dict[tuple[type[Piece], int], str] = {}
         self.invented: set[str] = set()
 
-    async def __call__(self, event: Event) -> None:
-        if isinstance(event, Piece):
-            await self._pass_on(event)
-            return
-        if isinstance(event, AttemptFailed):
-            self._held.clear()
-        await self._emit(event)
+    def change(self, text: str) -> tuple[str, str]:
+        start = self._open_from(text)
+        return self._delta_text(text[:start]), text[start:]
 
-    async def end(self) -> None:
-        for (kind, index), rest in self._held.items():
-            if issubclass(kind, ToolCallDelta):
-                await self._emit(ToolCallDelta(index, arguments=self._with_values(rest, in_json=True)))
-            else:
-                await self._emit(kind(self._with_values(rest, in_json=self._in_json)))
-        self._held.clear()
+    def change_rest(self, text: str, *, is_signed: bool) -> str:
+        return text if is_signed else self._delta_text(text)
 
-    async def _pass_on(self, piece: Piece) -> None:
-        name, key = "text", (type(piece), getattr(piece, "index", 0))
-        if isinstance(piece, ToolCallDelta):
-            name = "arguments"
-        text = self._held.pop(key, "") + getattr(piece, name)
+    def _open_from(self, text: str) -> int:
+        """Returns where what may leave ends: before what may begin a placeholder, and in a thought before any.
+
+        Only the end of a thought says whether it is signed, and then its placeholders stay.
+        """
         begun = self._veil.begun.search(text)
-        if begun and self._veil.may_begin(begun[1]):
-            text, self._held[key] = text[: begun.start()], begun[0]
-        restored = self._with_values(text, in_json=name == "arguments" or self._in_json)
-        if restored or not isinstance(piece, TextDelta | DraftDelta):
-            await self._emit(replace(piece, **{name: restored}))  # type: ignore[arg-type]
+        start = begun.start() if begun and self._veil.may_begin(begun[1]) else len(text)
+        found = self._veil.placeholder.search(text) if self.kind is ThinkingDelta else None
+        return min(start, found.start()) if found else start
+
+    def _delta_text(self, text: str) -> str:
+        return self._with_values(text, in_json=self.kind is ToolCallDelta or self._in_json)
 
     def message(self, message: Message) -> Message:
         """Returns a message of the answer with its placeholders replaced."""

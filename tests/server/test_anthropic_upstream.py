@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from ai_battle.core.messages import ToolCall
 from ai_battle.testing import FakeProviders, reply
 
-from .protocol.speaking import speaking
+from .protocol.speaking import message_of, speaking
 from .serving import ask_server, serving
 
 HELLO: dict[str, Any] = {"max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
@@ -67,6 +68,21 @@ async def test_marks_for_a_cache_are_those_of_the_client(fakes: FakeProviders) -
             await ask_server(address, path, {"model": "opus", "max_tokens": 9, "messages": said})
 
     assert [b"cache_control" in question.raw for question in fakes.anthropic.questions] == [False, True]
+
+
+@pytest.mark.parametrize("spoken", [{"thinking": "Now the te"}, {"text": "Now the te"}], ids=str)
+async def test_what_could_begin_a_secret_is_streamed_before_the_call_and_the_signature_that_follow(
+    fakes: FakeProviders, spoken: dict[str, str]
+) -> None:
+    """The key of the fakes is "test-key"; a thought in parts would no longer fit its signature."""
+    fakes.anthropic.says(*[reply(calls=[ToolCall("run", {}, "toolu_1")], **spoken)] * 2)
+    tools = [{"name": "run", "input_schema": {"type": "object"}}]
+    async with serving(fakes, BIG_MODEL="anthropic/claude-opus-4-1") as address, speaking(address) as client:
+        whole = (await client.post("messages", {**HELLO, "tools": tools})).body["content"]
+        streamed = message_of(await client.stream("messages", {**HELLO, "tools": tools})).content
+
+    assert streamed == whole
+    assert len(whole) == 2
 
 
 async def test_a_refusal_of_anthropic_ends_as_filtered_in_the_apis_of_openai(fakes: FakeProviders) -> None:

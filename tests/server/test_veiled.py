@@ -9,6 +9,7 @@ import pytest
 from ai_battle.testing import FakeProviders, reply
 
 from .conftest import Upstream
+from .protocol.speaking import message_of, speaking
 from .serving import ask_server, serving
 
 MAIL, ACCOUNT = "maria.lind@example.org", "DE89 3704 0044 0532 0130 00"
@@ -61,5 +62,29 @@ async def test_nothing_private_reaches_the_model_of_a_veiled_route_and_its_clien
     assert f"I wrote to {MAIL}, and paid {ACCOUNT}." in text_of(path, answer)
     sent = upstream.fake.questions[0].raw.decode()
     assert "EMAIL_1" in sent
+    assert MAIL not in sent
+    assert "3704" not in sent
+
+
+@pytest.mark.parametrize("is_signed", [True, False])
+async def test_a_streamed_thought_comes_back_veiled_and_as_it_was_signed(
+    fakes: FakeProviders, tmp_path: Path, *, is_signed: bool
+) -> None:
+    """Only the end of a thought has its signature; what a thought of another model says is veiled like any text."""
+    fake, model = (fakes.anthropic, "anthropic/claude-opus-4-1") if is_signed else (fakes.openai, "openai/gpt-4o")
+    thought = "EMAIL_1 is to get it, and IBAN_1 pays"
+    fake.says(reply("I wrote to EMAIL_1.", thinking=thought), "Yes.")
+    file = tmp_path / "server.yaml"
+    file.write_text(f"server: {{routes: {{veiled: {{model: {{type: {model}, veil: true}}}}}}}}")
+    thinks = {"max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024}}
+    async with serving(fakes, str(file)) as address, speaking(address, "veiled") as client:
+        content = message_of(await client.stream("messages", {**thinks, "messages": MESSAGES})).content
+        said = [*MESSAGES, {"role": "assistant", "content": content}, {"role": "user", "content": "Sure?"}]
+        await client.stream("messages", {**thinks, "messages": said})
+
+    seen = thought if is_signed else f"{MAIL} is to get it, and {ACCOUNT} pays"
+    assert [block.get("thinking") or block["text"] for block in content] == [seen, f"I wrote to {MAIL}."]
+    sent = fake.questions[-1].raw.decode()
+    assert (thought in sent) == is_signed
     assert MAIL not in sent
     assert "3704" not in sent

@@ -31,9 +31,9 @@ def play(action: str, folder: Path, suite: str) -> None:
     store.close()
 
 
-def child(action: str, folder: Path, suite: str) -> int:
+def child(action: str, folder: str, suite: str) -> int:
     try:
-        play(action, folder, suite)
+        play(action, Path(folder), suite)
     except BaseException:
         traceback.print_exc()
         return 70

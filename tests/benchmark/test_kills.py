@@ -84,7 +84,7 @@ def test_a_benchmark_that_is_killed_and_resumed_gives_the_same_table(
         longest = time.monotonic() - begun
         for point in range(points):
             folder = tmp_path / f"killed-{point}"
-            nursery.play("begin", folder, suite, dice.uniform(0, longest))
+            nursery.play("begin", folder, suite, kill_after=dice.uniform(0, longest))
             kept = finished_keys(folder)
             assert len(kept) >= reported_count(folder)
             if not (folder / "suite.yaml").exists():

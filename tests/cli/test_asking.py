@@ -1,7 +1,6 @@
 """A person who is asked about calls on the terminal on which the run is shown."""
 
 import json
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 
 from ai_battle.cli.live import TICK
 from tests.cli.test_typing import scrolled_lines
-from tests.scenarios.terminal import begin, terminal, wait_for, wait_for_end
+from tests.scenarios.terminal import begin, terminal, wait_for
 
 TALK = """
 discussion:
@@ -124,10 +123,7 @@ def test_ctrl_c_at_the_question_ends_the_run_and_it_can_be_resumed(tmp_path: Pat
 
 
 def test_in_a_pipe_to_ask_is_to_deny_and_a_line_in_it_is_no_consent(tmp_path: Path) -> None:
-    process = begin("run", write_config(tmp_path), "--out", tmp_path / "run", stdin=subprocess.PIPE)
-    assert process.stdin
-    process.stdin.write("y\n")
-    done = wait_for_end(process)
+    done = begin("run", write_config(tmp_path), "--out", tmp_path / "run").end("y\n")
 
     assert done.code == 0
     assert decisions(tmp_path) == [("denied", "no terminal")]

@@ -1,7 +1,7 @@
 """`ai-battle runs` and `configs`: what was run before, and what comes with the package."""
 
 import json
-import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -77,7 +77,7 @@ def test_the_report_is_opened_in_the_browser(ai_battle: Run, monkeypatch: pytest
     browser.chmod(0o755)
     (place / "report.html").unlink()
 
-    done = run("runs", "open", "rain", env={**os.environ, "BROWSER": f"{browser.resolve()} %s"})
+    done = run("runs", "open", "rain", BROWSER=f"{browser.resolve()} %s")
 
     assert done.out.strip() == str(place / "report.html")
     assert Path("opened").read_text().strip() == (place / "report.html").resolve().as_uri()
@@ -110,16 +110,17 @@ def test_a_run_that_is_being_written_is_listed_as_that_and_not_deleted(ai_battle
     slow = {"Ann": {"type": "scripted/a", "pace": 5, "script": ["One two three four."]}, "Bob": {"role": "user"}}
     Path("slow.yaml").write_text(yaml.safe_dump({"discussion": {"goal": "Wait.", "models": slow}}))
     place = Path("runs/slow")
-    with begin("run", "slow.yaml", "--out", place) as process:
-        wait_for("turn_started", place / "journal.jsonl")
-        assert ai_battle("runs").lines[1].split()[-1] == "running"
-        refused = ai_battle("runs", "delete", "slow", "--yes")
-        opened = ai_battle("runs", "open", "slow", "--no-browser")
-        process.kill()
+    running = begin("run", "slow.yaml", "--out", place)
+    wait_for("turn_started", place / "journal.jsonl")
+    assert ai_battle("runs").lines[1].split()[-1] == "running"
+    refused = ai_battle("runs", "delete", "slow", "--yes")
+    opened = ai_battle("runs", "open", "slow", "--no-browser")
+    running.process.send_signal(signal.SIGKILL)
+    running.end()
     assert (opened.code, "not over" in opened.err) == (0, True)
     assert "Wait." in Path(opened.lines[-1]).read_text(encoding="utf-8")
     assert refused.code == 1
-    assert f"in use by process {process.pid}" in refused.err
+    assert f"in use by process {running.process.pid}" in refused.err
     assert (place / "journal.jsonl").exists()
     assert ai_battle("runs").lines[1].split()[-1] == "unfinished"
 
@@ -167,7 +168,7 @@ def test_a_shell_completes_configurations_runs_and_models(ai_battle: Run, typed:
     talk(ai_battle, "rain")
     words = {"COMP_WORDS": f"ai-battle {' '.join(typed)}", "COMP_CWORD": str(len(typed))}
 
-    done = run(env={**os.environ, **words, "_AI_BATTLE_COMPLETE": "bash_complete"})
+    done = run(**words, _AI_BATTLE_COMPLETE="bash_complete")
 
     assert f"plain,{offered}" in done.out.splitlines()
 
@@ -176,6 +177,6 @@ def test_a_shell_completes_the_models_of_a_provider_that_is_there(folder: Path) 
     words = {"COMP_WORDS": "ai-battle ask Hm? -m ollama/p", "COMP_CWORD": "4", "_AI_BATTLE_COMPLETE": "bash_complete"}
 
     with FakeProviders.in_thread() as fakes:
-        done = run(env={**os.environ, **fakes.environment, **words})
+        done = run(**fakes.environment, **words)
 
     assert done.out.splitlines() == ["plain,ollama/phi4:latest"]

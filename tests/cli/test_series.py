@@ -12,7 +12,7 @@ import pytest
 from ai_battle.config.loading import load
 from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, fault, reply
-from tests.scenarios.terminal import begin, end_all, wait_for, wait_for_end
+from tests.scenarios.terminal import begin, end_all, wait_for
 
 from .conftest import Run
 
@@ -300,10 +300,10 @@ class TestInterrupted:
         slow = SCRIPTED.replace("script: [two]", "pace: 0.05, script: [a b c d e f g h i j k l m n o p]")
         (folder / "slow.yaml").write_text(slow)
         shape = ("--set", "discussion.turns=1", "--modes", "ai-ai,no-meta", "--repeat", "2")
-        process = begin("run", "slow.yaml", "--out", "all", *shape, *options)
+        running = begin("run", "slow.yaml", "--out", "all", *shape, *options)
         wait_for('"turn_started","turn":2', Path("all/ai-ai-2/journal.jsonl"))
-        process.send_signal(signal.SIGINT)
-        stopped = wait_for_end(process)
+        running.process.send_signal(signal.SIGINT)
+        stopped = running.end()
 
         assert (stopped.code, "Traceback" in stopped.err) == (130, False)
         assert "Not started: no-meta-1, no-meta-2." in stopped.err

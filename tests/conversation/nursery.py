@@ -98,7 +98,8 @@ async def play(action: str, run_dir: Path, kind: str) -> None:
         await manager.resume(run_dir, listen)
 
 
-def child(action: str, run_dir: Path, kind: str) -> int:
+def child(action: str, folder: str, kind: str) -> int:
+    run_dir = Path(folder)
     try:
         asyncio.run(play(action, run_dir, kind))
     except AIBattleError as error:

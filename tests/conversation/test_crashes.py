@@ -56,7 +56,7 @@ def kill_count(nursery: Nursery, run_dir: Path, kind: str, luck: random.Random) 
     while True:
         begun = (run_dir / "journal.jsonl").exists() or (run_dir / "config.yaml").exists()
         action = "resume" if begun else "run"
-        code = nursery.play(action, run_dir, kind, luck.uniform(0, LONGEST) if kills < 30 else None)
+        code = nursery.play(action, run_dir, kind, kill_after=luck.uniform(0, LONGEST) if kills < 30 else None)
         if code == 0:
             return kills
         assert code == -signal.SIGKILL, lines(run_dir, "errors")
@@ -113,15 +113,12 @@ def test_resuming_a_finished_run_changes_nothing_and_calls_no_model(nursery: Nur
 
 
 def test_a_second_process_on_a_run_is_refused_while_the_first_goes_on(nursery: Nursery, tmp_path: Path) -> None:
-    run_dir, second = tmp_path / "run", Nursery(MODULE)
-    assert second.play("run", tmp_path / "other", "plain") == 0
-    pid = nursery.begin("run", run_dir, "plain")
+    run_dir = tmp_path / "run"
+    running = nursery.begin("run", run_dir, "plain")
     while not (run_dir / "journal.jsonl").exists():
         time.sleep(0.001)
-    refused = second.play("resume", run_dir, "plain")
-    second.close()
 
-    assert refused == 1
-    assert f"is in use by process {pid} on {os.uname().nodename}" in lines(run_dir, "errors")[0]
-    assert nursery.end() == 0
+    assert nursery.play("resume", run_dir, "plain") == 1
+    assert f"is in use by process {running.pid} on {os.uname().nodename}" in lines(run_dir, "errors")[0]
+    assert running.wait() == 0
     assert progress(run_dir).is_over

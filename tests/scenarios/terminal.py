@@ -1,49 +1,58 @@
 """The command line as a process of its own: in a pipe as scripts see it, on a pseudo-terminal as people do."""
 
 import atexit
-import json
 import os
 import pty
 import re
 import select
 import signal
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from fcntl import ioctl
 from functools import cache
 from pathlib import Path
 from struct import pack
 from termios import TIOCSWINSZ
-from typing import Any
-from urllib.parse import quote
+from typing import TextIO
 
-from tests.nursery import Nursery
+from tests.nursery import Nursery, Process
 
 WAIT_SECONDS = 60.0
 STATUS = re.compile(r"(?:\x1bD\x1b\[A)?\x1b7.*?\x1b8", re.DOTALL)
-ROWS, COLUMNS = 24, 80
-_begun: list[subprocess.Popen[str]] = []
+_begun: list["Piped"] = []
 
 
 def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "ai_battle", *map(str, arguments)]
 
 
-def begin(*arguments: object, **how: Any) -> subprocess.Popen[str]:
-    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    _begun.append(process := subprocess.Popen(command(*arguments), text=True, **(pipes | how)))
-    return process
+@cache
+def command_nursery() -> Nursery:
+    """Returns the process that has loaded the command line, of which commands are forked."""
+    nursery = Nursery("tests.scenarios.nursery")
+    atexit.register(nursery.close)
+    return nursery
 
 
-def end_all() -> None:
-    """Nothing that a failed test began goes on."""
-    while _begun:
-        with _begun.pop() as process:
-            process.kill()
+@dataclass
+class Piped:
+    """A command whose standard input, output and errors are pipes."""
+
+    process: Process
+    stdin: TextIO
+    stdout: TextIO
+    stderr: TextIO
+
+    def end(self, typed: str = "") -> "Ended":
+        """Its input ends with what is typed."""
+        started = time.monotonic()
+        with self.stdin:
+            self.stdin.write(typed)
+        out, err = map(rest, (self.stdout, self.stderr))
+        return Ended(self.process.wait(), out, err, time.monotonic() - started)
 
 
 @dataclass(frozen=True)
@@ -54,27 +63,30 @@ class Ended:
     seconds: float = 0.0
 
 
-def run(*arguments: object, **how: Any) -> Ended:
-    return wait_for_end(begin(*arguments, **how))
+def rest(pipe: TextIO) -> str:
+    """All that comes, or nothing where it was closed."""
+    if pipe.closed:
+        return ""
+    with pipe:
+        return pipe.read()
 
 
-def run_in_turn(folder: Path, *commands: str, **environment: str) -> list[str]:
-    """Runs commands that go well one after another in one new process, and returns what each prints."""
-    program = "import sys; from ai_battle.cli import run_command\n"
-    program += "for each in sys.argv[1:]: print(end=chr(0) * (run_command(each.split()) == 0), flush=True)"
-    words = [sys.executable, "-c", program, *commands]
-    done = subprocess.run(
-        words, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
-    *printed, rest = done.stdout.split("\0")
-    assert (len(printed), rest) == (len(commands), ""), done.stderr
-    return printed
+def begin(*arguments: object, **environment: str) -> Piped:
+    stdin, stdout, stderr = os.pipe(), os.pipe(), os.pipe()
+    streams = (stdin[0], stdout[1], stderr[1])
+    process = command_nursery().begin(*arguments, streams=streams, **environment)
+    _begun.append(begun := Piped(process, os.fdopen(stdin[1], "w"), os.fdopen(stdout[0]), os.fdopen(stderr[0])))
+    return begun
 
 
-def wait_for_end(process: subprocess.Popen[str]) -> Ended:
-    started = time.monotonic()
-    out, err = process.communicate(timeout=WAIT_SECONDS)
-    return Ended(process.returncode, out or "", err or "", time.monotonic() - started)
+def end_all() -> None:
+    """Nothing that a failed test began goes on."""
+    while _begun:
+        _begun.pop().process.send_signal(signal.SIGKILL)
+
+
+def run(*arguments: object, **environment: str) -> Ended:
+    return begin(*arguments, **environment).end()
 
 
 def wait_for(text: str, path: Path) -> None:
@@ -92,10 +104,9 @@ def wait_until(holds: Callable[[], bool], lacking: str = "it never did") -> None
 class Terminal:
     """What a person has: keys to press, and all that was shown so far."""
 
-    def __init__(self, pid: int, fd: int, wait: Callable[[], int]) -> None:
-        """`wait` returns the exit code of the process."""
+    def __init__(self, process: Process, fd: int) -> None:
         self.shown = ""
-        self._pid, self._fd, self._wait, self._has_ended = pid, fd, wait, False
+        self._process, self._fd = process, fd
 
     def resize(self, rows: int, columns: int) -> None:
         set_size(self._fd, rows, columns)
@@ -124,14 +135,12 @@ class Terminal:
         """The exit code, after everything was read; negative for a signal."""
         while self._read():
             pass
-        self._has_ended = True
-        return self._wait()
+        return self._process.wait()
 
     def close(self) -> None:
         os.close(self._fd)
-        if not self._has_ended:
-            os.kill(self._pid, signal.SIGKILL)
-            self._wait()
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
 
     def _read(self) -> bool:
         """More of what is shown; false at the end."""
@@ -145,41 +154,24 @@ class Terminal:
         return bool(data)
 
 
-@cache
-def command_nursery() -> Nursery:
-    """Returns the process that has loaded the command line, of which one command at a time is forked."""
-    nursery = Nursery("tests.scenarios.nursery")
-    atexit.register(nursery.close)
-    return nursery
+def terminal(*arguments: object, **environment: str) -> AbstractContextManager[Terminal]:
+    return sized_terminal(24, 80, arguments, None, **environment)
 
 
 @contextmanager
-def terminal(*arguments: object, **environment: str) -> Iterator[Terminal]:
+def sized_terminal(
+    rows: int, columns: int, arguments: Iterable[object], stdout: int | None, **environment: str
+) -> Iterator[Terminal]:
+    """The file descriptor `stdout` leads elsewhere."""
     fd, inside = pty.openpty()
-    order = [[str(argument) for argument in arguments], str(Path.cwd()), variables(environment)]
-    set_size(fd, ROWS, COLUMNS)
-    pid = command_nursery().begin("open", Path(os.ttyname(inside)), quote(json.dumps(order)))
-    with closing(Terminal(pid, fd, command_nursery().end)) as opened:
-        wait_until(lambda: os.tcgetpgrp(fd) == pid)
-        os.close(inside)
-        yield opened
-
-
-@contextmanager
-def in_terminal(words: list[str], **environment: str) -> Iterator[Terminal]:
-    pid, fd = pty.fork()
-    if not pid:
-        set_size(0, ROWS, COLUMNS)
-        os.execvpe(words[0], words, variables(environment))
-    with closing(Terminal(pid, fd, lambda: os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))) as opened:
+    set_size(fd, rows, columns)
+    streams = (inside, inside if stdout is None else stdout, inside)
+    variables = {"TERM": "xterm-256color", "COLUMNS": "", "LINES": "", **environment}
+    process = command_nursery().begin(*arguments, streams=streams, **variables)
+    with closing(Terminal(process, fd)) as opened:
+        wait_until(lambda: os.tcgetpgrp(fd) == process.pid)
         yield opened
 
 
 def set_size(fd: int, rows: int, columns: int) -> None:
     ioctl(fd, TIOCSWINSZ, pack("HHHH", rows, columns, 0, 0))
-
-
-def variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without the size that pytest-xdist gives its workers: a terminal has its own."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    return {**kept, "TERM": "xterm-256color", **environment}

@@ -1,12 +1,11 @@
 """A package that brings a provider, a strategy, a format of datasets and a scorer is met wherever its kind is."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
-from .terminal import run, run_in_turn
+from .terminal import run
 
 PACKAGE = {
     "mybirds/__init__.py": "",
@@ -39,7 +38,9 @@ from ai_battle import ModelClient, ModelRequest, ModelResponse
 from ai_battle.core.events import Emit, drafting, ignore
 from ai_battle.core.traits import CalledModel, StrategyTraits
 
-TRAITS = StrategyTraits(models={"secondary": CalledModel("for a second look at each answer", "each turn")})
+TRAITS = StrategyTraits(
+    "a thousand birds", models={"secondary": CalledModel("for a second look at what {name} says", "each turn")}
+)
 
 
 class Twice(ModelClient):
@@ -126,35 +127,26 @@ benchmark:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(here: Path) -> Path:
     for name, text in PACKAGE.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    return tmp_path
+        (here / name).parent.mkdir(exist_ok=True)
+        (here / name).write_text(text)
+    return here
 
 
-ALONE = {"NO_COLOR": "1", "COLUMNS": "160"}
-
-
-def ai_battle(folder: Path, *commands: str) -> list[str]:
-    return run_in_turn(folder, *commands, PYTHONPATH=str(folder), **ALONE)
-
-
-def failing(folder: Path, *arguments: str) -> str:
-    ended = run(*arguments, cwd=folder, env={**os.environ, "PYTHONPATH": str(folder), **ALONE})
-    assert ended.code == 2
-    return ended.out + ended.err
+def ai_battle(folder: Path, command: str, code: int = 0) -> str:
+    ended = run(*command.split(), PYTHONPATH=str(folder), NO_COLOR="1", COLUMNS="160")
+    assert ended.code == code, ended.err
+    return ended.out or ended.err
 
 
 def test_a_discussion_with_them_is_checked_forecast_run_and_reported(folder: Path) -> None:
-    valid, forecast, result = ai_battle(
-        folder, "validate talk.yaml", "run talk.yaml --dry-run", "run talk.yaml --out run --json"
-    )
-    assert valid
+    assert ai_battle(folder, "validate talk.yaml")
+    forecast = ai_battle(folder, "run talk.yaml --dry-run")
     assert "parrot/large" in forecast
-    assert "helper parrot/large, for a second look at each answer: 1 call, " in forecast
+    assert "helper parrot/large, for a second look at what Coco says: 1 call, " in forecast
 
-    ended = json.loads(result)
+    ended = json.loads(ai_battle(folder, "run talk.yaml --out run --json"))
     assert ended["status"] == "done"
     assert [row["role"] for row in ended["collaboration"]["ledger"]].count("helper") == 1
     report = (folder / "run" / "report.html").read_text()
@@ -163,7 +155,8 @@ def test_a_discussion_with_them_is_checked_forecast_run_and_reported(folder: Pat
 
 
 def test_a_benchmark_with_them_needs_no_name_of_a_format_or_a_scorer(folder: Path) -> None:
-    _, forecast = ai_battle(folder, "bench run suite.yaml --out results", "bench run suite.yaml --dry-run")
+    ai_battle(folder, "bench run suite.yaml --out results")
+    forecast = ai_battle(folder, "bench run suite.yaml --dry-run")
     summary = json.loads((folder / "results" / "summary.json").read_text())
 
     assert "4 samples" in forecast
@@ -173,10 +166,9 @@ def test_a_benchmark_with_them_needs_no_name_of_a_format_or_a_scorer(folder: Pat
 
 
 def test_the_machine_and_its_models_are_shown_with_them(folder: Path) -> None:
-    machine, models = ai_battle(folder, "doctor --json", "models list parrot")
-    found = {each["subject"]: each for each in json.loads(machine)}
+    found = {each["subject"]: each for each in json.loads(ai_battle(folder, "doctor --json"))}
     assert (found["parrot"]["state"], found["parrot"]["message"]) == ("ok", "3 models: grey, green, large")
-    assert "green" in models
+    assert "green" in ai_battle(folder, "models list parrot")
     brought = {name: found[name]["message"] for name in ("twice", "quiz", "shouted")}
     assert brought == {
         "twice": "a strategy that comes with mybirds",
@@ -186,15 +178,15 @@ def test_the_machine_and_its_models_are_shown_with_them(folder: Path) -> None:
 
 
 def test_the_help_of_commands_lists_them(folder: Path) -> None:
-    of_run, shown = ai_battle(folder, "run --help", "bench run --help")
-    assert "twice" in of_run
+    assert "takeover, twice; experimental" in " ".join(ai_battle(folder, "run --help").split())
+    shown = ai_battle(folder, "bench run --help")
     assert "quiz" in shown
     assert "shouted" in shown
 
 
 def test_one_that_does_not_load_is_found_by_the_doctor(folder: Path) -> None:
     (folder / "mybirds" / "twice.py").write_text("import a_package_that_is_not_there")
-    found = {each["subject"]: each for each in json.loads(*ai_battle(folder, "doctor --json"))}
+    found = {each["subject"]: each for each in json.loads(ai_battle(folder, "doctor --json"))}
     assert found["twice"]["state"] == "missing"
     assert "The plug-in 'twice' does not load: ModuleNotFoundError" in found["twice"]["message"]
 
@@ -202,11 +194,11 @@ def test_one_that_does_not_load_is_found_by_the_doctor(folder: Path) -> None:
 def test_a_model_that_it_does_not_list_stops_a_benchmark_before_it_costs(folder: Path) -> None:
     suite = (folder / "suite.yaml").read_text().replace("model: parrot/grey}", "model: parrot/gray}")
     (folder / "wrong.yaml").write_text(suite)
-    said = failing(folder, "bench", "run", "wrong.yaml")
+    said = ai_battle(folder, "bench run wrong.yaml", code=2)
     assert "parrot has no model 'gray'; did you mean 'grey'?" in said
 
 
 def test_what_is_misspelt_is_answered_with_their_names(folder: Path) -> None:
     wrong = (folder / "talk.yaml").read_text().replace("strategy: twice", "strategy: twce")
     (folder / "wrong.yaml").write_text(wrong)
-    assert "did you mean 'twice'?" in failing(folder, "validate", "wrong.yaml")
+    assert "did you mean 'twice'?" in ai_battle(folder, "validate wrong.yaml", code=2)

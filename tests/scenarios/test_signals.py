@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import shlex
 import signal
@@ -17,7 +18,7 @@ from ai_battle.conversation.reading import messages, read
 from ai_battle.core.events import TurnFailed, TurnFinished
 from ai_battle.testing import FakeProviders, fault
 
-from .terminal import STATUS, begin, command, end_all, in_terminal, run, terminal, wait_for, wait_for_end, wait_until
+from .terminal import STATUS, begin, command, end_all, run, sized_terminal, terminal, wait_for, wait_until
 
 SLOW = """
 discussion:
@@ -71,11 +72,11 @@ def turns(run_dir: str | Path) -> list[int]:
 class TestInterrupted:
     @stopping
     async def test_the_run_is_saved_says_how_to_go_on_and_goes_on(self, slow: Path, number: signal.Signals) -> None:
-        process = begin("run", slow, "--out", "here")
+        running = begin("run", slow, "--out", "here")
         await asyncio.to_thread(wait_for, '"turn_started","turn":2', Path("here/journal.jsonl"))
         await asyncio.sleep(0.8)
-        process.send_signal(number)
-        stopped = wait_for_end(process)
+        running.process.send_signal(number)
+        stopped = running.end()
 
         assert stopped.code == 130
         assert "Traceback" not in stopped.err
@@ -91,20 +92,20 @@ class TestInterrupted:
         assert "→ resumed at turn 2" in resumed.out
 
     def test_with_json_it_is_one_document_all_the_same(self, slow: Path) -> None:
-        process = begin("run", slow, "--out", "here", "--json")
+        running = begin("run", slow, "--out", "here", "--json")
         wait_for('"turn_started","turn":2', Path("here/journal.jsonl"))
-        process.send_signal(signal.SIGINT)
-        stopped = wait_for_end(process)
+        running.process.send_signal(signal.SIGINT)
+        stopped = running.end()
 
         said = json.loads(stopped.out)
         assert (stopped.code, said["status"], said["run"], said["turns"]) == (130, "interrupted", "here", 1)
         assert "To go on: ai-battle resume here" in stopped.err
 
     async def test_a_round_in_which_all_answer_at_once_keeps_those_who_had(self, slow: Path) -> None:
-        process = begin("run", slow, "--out", "here", "--set", "discussion.execution.parallel=true")
+        running = begin("run", slow, "--out", "here", "--set", "discussion.execution.parallel=true")
         await asyncio.to_thread(wait_for, '"turn_finished","turn":1', Path("here/journal.jsonl"))
-        process.send_signal(signal.SIGINT)
-        stopped = wait_for_end(process)
+        running.process.send_signal(signal.SIGINT)
+        stopped = running.end()
 
         assert (stopped.code, turns("here")) == (130, [1])
         assert run(*resume_command(stopped.err)).code == 0
@@ -119,11 +120,11 @@ class TestInterrupted:
             for name, value in fakes.environment.items():
                 monkeypatch.setenv(name, value)
             fakes.openai.says("Hello.", fault("stall_mid_stream"))
-            process = begin("run", "talk.json", "--out", "here")
+            running = begin("run", "talk.json", "--out", "here")
             wait_for('"turn_started","turn":2', Path("here/journal.jsonl"))
             wait_until(lambda: fakes.openai.open_requests == 1)
-            process.send_signal(signal.SIGINT)
-            stopped = wait_for_end(process)
+            running.process.send_signal(signal.SIGINT)
+            stopped = running.end()
             wait_until(lambda: fakes.openai.questions[-1].disconnected)
 
             assert stopped.code == 130
@@ -150,15 +151,14 @@ class TestInterrupted:
         )
         monkeypatch.setenv("PYTHONPATH", str(here))
         (here / "talk.yaml").write_text(SLOW.replace("scripted/a, script: [Ready., Again.]", "stubborn.model/x"))
-        process = begin("run", "talk.yaml", "--trust", "--out", "here")
+        running = begin("run", "talk.yaml", "--trust", "--out", "here")
         wait_for('"turn_started","turn":1', Path("here/journal.jsonl"))
-        process.send_signal(signal.SIGINT)
-        assert process.stdout
-        while "not yet" not in process.stdout.readline():
+        running.process.send_signal(signal.SIGINT)
+        while "not yet" not in running.stdout.readline():
             pass
-        process.send_signal(signal.SIGINT)
+        running.process.send_signal(signal.SIGINT)
 
-        stopped = wait_for_end(process)
+        stopped = running.end()
 
         assert (stopped.code, stopped.seconds < 30) == (-signal.SIGINT, True)
         assert transcript("here") == [("", "Spell.")]
@@ -186,24 +186,19 @@ class TestPipes:
             "[2] Bob: a b c d e f g h i j k l m n o p q r s t u v w x y z",
         ]
 
-    def test_a_sign_that_the_output_can_not_show_costs_no_line(
-        self, here: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    def test_a_sign_that_the_output_can_not_show_costs_no_line(self, here: Path) -> None:
         (here / "talk.yaml").write_text(SLOW.replace("Spell.", "Spell — 漢字."), encoding="utf-8")
-        done = run("run", "talk.yaml", "--out", "here", *AT_ONCE)
+        done = run("run", "talk.yaml", "--out", "here", *AT_ONCE, PYTHONIOENCODING="ascii")
 
         assert (done.code, done.err) == (0, "")
         assert done.out.splitlines()[1] == "Spell ? ??."
 
     async def test_a_reader_who_leaves_early_ends_the_run_as_ctrl_c_does(self, slow: Path) -> None:
         """Of `| head -3`: what nobody reads is not paid for, and no traceback is shown."""
-        process = begin("run", slow, "--out", "here")
-        assert process.stdout
-        assert [process.stdout.readline() for _ in range(3)][-1] == "[1] Ann: Ready.\n"
-        process.stdout.close()
-        process.stdout = None
-        stopped = wait_for_end(process)
+        running = begin("run", slow, "--out", "here")
+        assert [running.stdout.readline() for _ in range(3)][-1] == "[1] Ann: Ready.\n"
+        running.stdout.close()
+        stopped = running.end()
 
         assert stopped.code == 130
         assert turns("here") in ([1], [1, 2]), "one more line may have gone into the pipe"
@@ -212,11 +207,9 @@ class TestPipes:
         assert transcript("here") == await whole_transcript(slow)
 
     def test_json_is_printed_whole_whoever_reads_the_rest(self, slow: Path) -> None:
-        process = begin("run", slow, "--json", *AT_ONCE)
-        assert process.stderr
-        process.stderr.close()
-        process.stderr = None
-        done = wait_for_end(process)
+        running = begin("run", slow, "--json", *AT_ONCE)
+        running.stderr.close()
+        done = running.end()
 
         assert (done.code, json.loads(done.out)["turns"]) == (0, 4)
 
@@ -242,12 +235,11 @@ class TestPipes:
         (here / "you.yaml").write_text(
             SLOW.replace("type: scripted/a, script: [Ready., Again.]", "role: user").replace("0.02", "0")
         )
-        process = begin("run", "you.yaml", "--out", "here", stdin=subprocess.PIPE)
-        out, _ = process.communicate("First.\nSecond.", timeout=20)
+        done = begin("run", "you.yaml", "--out", "here").end("First.\nSecond.")
 
-        assert process.returncode == 0
+        assert done.code == 0
         assert [text for speaker, text in transcript("here") if speaker == "Ann"] == ["First.", "Second."]
-        assert "[1] Ann: First." in out
+        assert "[1] Ann: First." in done.out
 
 
 class TestTerminal:
@@ -294,8 +286,7 @@ class TestTerminal:
 
     def test_on_a_narrow_one_what_was_said_and_how_it_ended_break_between_words(self, slow: Path) -> None:
         assert run("run", slow, "--out", "here", *AT_ONCE).code == 0
-        words = shlex.join(command("resume", "here"))
-        with in_terminal(["sh", "-c", f"stty rows 30 columns 36; exec {words}"]) as screen:
+        with sized_terminal(30, 36, ["resume", "here"], None) as screen:
             assert screen.end() == 0
 
         shown = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", STATUS.sub("", screen.shown)).splitlines()]
@@ -304,8 +295,8 @@ class TestTerminal:
         assert ["cost", "seconds", "tokens"] in map(str.split, shown), "the table goes on below"
 
     def test_with_json_the_live_view_is_on_the_terminal_and_the_result_in_the_file(self, slow: Path) -> None:
-        words = shlex.join(command("run", slow, "--json", *AT_ONCE))
-        with in_terminal(["sh", "-c", f"stty rows 50 columns 100; exec {words} > result.json"]) as screen:
+        result = os.open("result.json", os.O_WRONLY | os.O_CREAT)
+        with sized_terminal(50, 100, ["run", slow, "--json", *AT_ONCE], result) as screen:
             assert screen.end() == 0
 
         assert json.loads(Path("result.json").read_text())["turns"] == 4

@@ -1,8 +1,5 @@
 """What discussions and benchmarks tell OpenTelemetry: agents, models, tools and helpers as children of their run."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -15,6 +12,8 @@ from ai_battle.core.exchange import Usage
 from ai_battle.testing import FakeProviders, call, reply
 from tests.benchmark.suites import ALWAYS_4, play_suite, suite
 from tests.spans import ASKED, attributes, parent_of, spans
+
+from .terminal import run
 
 __all__ = ["spans"]
 TALK: dict[str, Any] = {
@@ -90,16 +89,13 @@ def test_a_run_ends_soon_and_says_once_that_the_collector_is_away(telemetry: Fak
     (here / "talk.yaml").write_text(str({"discussion": {**TALK["discussion"], "models": {
         "Ann": {"type": "scripted", "script": ["one"]}, "Bob": {"type": "scripted", "script": ["two"]}}}}))  # fmt: skip
     begun = monotonic()
-    ended = subprocess.run(
-        [sys.executable, "-m", "ai_battle", "run", "talk.yaml", "--out", "r", "--json"],
-        env=dict(os.environ), capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    ended = run("run", "talk.yaml", "--out", "r", "--json")
 
-    assert ended.returncode == 0
-    assert ended.stdout.startswith("{")
-    assert ended.stderr.count("Telemetry is lost") == 1
-    assert "OTEL_EXPORTER_OTLP_ENDPOINT names does not accept it (Connection refused)." in ended.stderr
-    assert "Traceback" not in ended.stderr
+    assert ended.code == 0
+    assert ended.out.startswith("{")
+    assert ended.err.count("Telemetry is lost") == 1
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT names does not accept it (Connection refused)." in ended.err
+    assert "Traceback" not in ended.err
     assert monotonic() - begun < 30
 
 

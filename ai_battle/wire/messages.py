@@ -105,7 +105,6 @@ class MessageCache:
         self._decode = decode
         self._joins = joins
         self._made: DecodeCache[DecodedMessage] = DecodeCache()
-        self._join_cache: DecodeCache[Message] = DecodeCache()
         self._prefixes: list[ConversationPrefix] = []
 
     def decode(self, came: Any, *, paired: bool = False) -> tuple[Message, ...]:
@@ -159,7 +158,7 @@ class MessageCache:
             return
         for is_result, run in groupby(decoded, lambda each: each.messages[0].role == "tool"):
             if is_result:
-                yield self._join_results([*run])
+                yield _joined_results([*run])
             else:
                 yield from (each.messages[0] for each in run)
 
@@ -174,19 +173,6 @@ class MessageCache:
             calls |= made.calls
             yield made
 
-    def _join_results(self, run: Sequence[DecodedMessage]) -> Message:
-        """Joins adjacent tool results to one message; returns the cached message if its parts are the same objects."""
-        if len(run) == 1:
-            return run[0].messages[0]
-        message = Message("tool", tuple(chain.from_iterable(each.messages[0].parts for each in run)))
-        if not all(each.raw for each in run):
-            return message
-        raw = b"".join(each.raw for each in run)
-        made = self._join_cache.get(raw)
-        if made and [*map(id, made.parts)] == [*map(id, message.parts)]:
-            return made
-        return self._join_cache.remember(raw, message, len(raw))
-
     def _read(self, body: Any, raw: bytes, calls: Mapping[str, ToolCall], index: int) -> DecodedMessage:
         check(body, self._shape, f"messages[{index}]")
         decoded = DecodedMessage(tuple(self._decode(body, calls)), raw)
@@ -196,6 +182,13 @@ class MessageCache:
             elif isinstance(part, ToolResult):
                 decoded.answered[part.call.id] = calls.get(part.call.id)
         return self._made.remember(raw, decoded, len(raw)) if raw else decoded
+
+
+def _joined_results(run: Sequence[DecodedMessage]) -> Message:
+    """Returns one message with the tool results of all; a single one is returned as it is, with its encoded bytes."""
+    if len(run) == 1:
+        return run[0].messages[0]
+    return Message("tool", tuple(chain.from_iterable(each.messages[0].parts for each in run)))
 
 
 def _last_messages(following: list[DecodedMessage]) -> list[DecodedMessage]:

@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -48,8 +49,8 @@ class Journal:
         self._closed = False
         self._seq = self._end = 0
         self._has_synced_directories = False
-        with ExitStack() as undo:
-            self._lock = _lock_directory(run_dir)
+        with ExitStack() as undo, _writing(run_dir):
+            self._lock = RunLock(run_dir)
             undo.callback(self._lock.release)
             if config:
                 _save_config(config, run_dir)
@@ -62,10 +63,8 @@ class Journal:
     @classmethod
     def create(cls, run_dir: Path, durability: Durability = "every_second", config: str = "") -> "Journal":
         """Creates a journal in `run_dir`, which is made if missing, and saves the resolved `config` next to it."""
-        try:
+        with _writing(run_dir):
             make_private(run_dir)
-        except OSError as error:
-            raise JournalError(_unwritable(run_dir, error)) from error
         return cls(run_dir, durability, fresh=True, config=config)
 
     @classmethod
@@ -172,21 +171,20 @@ class Journal:
             raise JournalError(self._broken)
 
 
-def _lock_directory(run_dir: Path) -> RunLock:
+@contextmanager
+def _writing(run_dir: Path) -> Iterator[None]:
+    """Turns errors of the system into `JournalError`."""
     try:
-        return RunLock(run_dir)
+        yield
     except OSError as error:
-        raise JournalError(_unwritable(run_dir, error)) from error
+        words = f"{run_dir} can't be written: {error.strerror}; name a directory that can with --out DIR."
+        raise JournalError(words) from error
 
 
 def _save_config(config: str, run_dir: Path) -> None:
     """Saves the configuration, unless another process has begun a run in the directory meanwhile."""
-    if (run_dir / FILE).exists():
-        return
-    try:
+    if not (run_dir / FILE).exists():
         write_private(run_dir / CONFIG, [config])
-    except OSError as error:
-        raise JournalError(_unwritable(run_dir, error)) from error
 
 
 def _open_file(path: Path, flags: int) -> int:
@@ -195,12 +193,6 @@ def _open_file(path: Path, flags: int) -> int:
     except FileExistsError:
         way_out = f"go on with it (ai-battle resume {path.parent}) or name another directory"
         raise JournalError(f"{path} exists; {way_out}.") from None
-    except OSError as error:
-        raise JournalError(_unwritable(path.parent, error)) from error
-
-
-def _unwritable(run_dir: Path, error: OSError) -> str:
-    return f"{run_dir} can't be written: {error.strerror}; name a directory that can with --out DIR."
 
 
 def _sync_directories(run_dir: Path) -> None:

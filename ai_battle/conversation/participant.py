@@ -1,45 +1,29 @@
 """Defines who takes part and requests their answers; a failed request becomes an error that says why."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from time import monotonic
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from ..core.client import ModelClient, require_response
 from ..core.client import request_answer as request_charged
 from ..core.errors import AIBattleError, BadReply, JournalError, ProviderError, Refused, translate_errors
-from ..core.events import AttemptFailed, Emit, Event, ModelReplied, ScriptAdvanced, TextDelta, Warned, quiet
+from ..core.events import AttemptFailed, Emit, Event, TextDelta, Warned, quiet
 from ..core.exchange import ModelRequest, ModelResponse, Usage, Wants
-from ..core.helping import (
-    AnswerChecked,
-    AnswersCompared,
-    AnswersMerged,
-    AnswersRanked,
-    BoostStep,
-    DraftDropped,
-    HelpAsked,
-    HelpDeclined,
-    HelpFailed,
-    LadderStood,
-    LessonKept,
-    LessonsShown,
-    ModelConsulted,
-    StuckFound,
-)
 from ..core.ledger import Budget
 from ..core.messages import FILE_KINDS, ToolCall
-from ..core.tooling import ToolDecided, ToolProposed, ToolsOffered
 
 ParticipantRole: TypeAlias = Literal["human", "assistant", "moderator", "observer", "user"]
 Cost: TypeAlias = Callable[[Usage], float | None]
 """Prices a usage on some model, in dollars; None if the price is unknown."""
 
-EVENTS_WITH_SPEAKER = (
-    AttemptFailed, ModelReplied, ScriptAdvanced,
-    AnswerChecked, StuckFound, HelpAsked, ModelConsulted, HelpFailed, HelpDeclined, DraftDropped, AnswersCompared,
-    LessonsShown, LessonKept,
-    AnswersRanked, AnswersMerged, LadderStood, BoostStep, ToolsOffered, ToolProposed, ToolDecided,
-)  # fmt: skip
+
+def _leaves_speaker_open(kind: Any) -> bool:
+    return any(each.name == "speaker" and each.default == "" for each in fields(kind))
+
+
+EVENTS_WITH_SPEAKER = tuple(filter(_leaves_speaker_open, get_args(Event)))
+"""The events of a model, whose speaker the discussion fills in."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,19 +116,6 @@ class PhasePosition:
         return Template(self.phase.instructions).safe_substitute(name=name, goal=goal, round=str(self.round))
 
 
-def audience(
-    visibility: Visibility, names: Sequence[str], speaker: str, phase: Phase | None = None
-) -> tuple[str, ...] | None:
-    """Returns the others who hear what `speaker` says; None if all of `names` do."""
-    others = [name for name in names if name != speaker]
-    hearing = tuple(
-        name
-        for name in others
-        if speaker in visibility.get(name, (speaker,)) and (phase is None or phase.is_heard(name, speaker))
-    )
-    return None if len(hearing) == len(others) else hearing
-
-
 def _names(raw: Any) -> Any:
     """Turns names from the YAML into a tuple; a single name is short for a list of one."""
     if isinstance(raw, str):

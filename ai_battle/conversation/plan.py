@@ -13,7 +13,7 @@ from ..core.ledger import SpendingLimits
 from ..core.messages import Part
 from ..core.plugins import near
 from .participant import Participant, ParticipantRole
-from .phases import Phase, PhasePosition, Visibility, audience
+from .phases import Phase, PhasePosition, Visibility
 from .stopping import Condition, condition
 
 Mode: TypeAlias = Literal["human-ai", "ai-ai", "no-meta"]
@@ -141,7 +141,10 @@ class Plan:
         """Returns the others who hear what `speaker` says, in a phase or outside of any; None if all do."""
         if not self.visibility and (phase is None or phase.visible_to is None):
             return None
-        return audience(self.visibility, [participant.name for participant in self.participants], speaker, phase)
+        others = [each.name for each in self.participants if each.name != speaker]
+        may_hear = (name for name in others if speaker in self.visibility.get(name, (speaker,)))
+        hearing = tuple(name for name in may_hear if phase is None or phase.is_heard(name, speaker))
+        return None if len(hearing) == len(others) else hearing
 
     @property
     def has_private_words(self) -> bool:

@@ -3,7 +3,6 @@
 import os
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from types import ModuleType
@@ -15,16 +14,7 @@ from ..core import plugins
 from ..core.errors import ProviderError, translate_errors
 from ._breaker import loop_resource
 from ._settings import Access
-from ._transport import (
-    MOST_REDIRECTS,
-    NO_HEADERS,
-    REDIRECTS,
-    HttpReply,
-    Transport,
-    connection_fault,
-    redirect_target,
-    too_many_redirects,
-)
+from ._transport import HttpReply, Transport
 
 _PIECE = 64 * 1024
 _GZIP_OR_ZLIB = zlib.MAX_WBITS + 32
@@ -55,7 +45,7 @@ class SdkTransport(Transport):
         self._sdk = sdk
         self._timeout = self._http.Timeout(None, connect=access.settings.deadlines.connect)
         self._send = self._send_raw if sdk.raw else self._send_through
-        self._breaks = (
+        self.breaks = (
             self._http.HTTPError,
             getattr(self._package, "APIConnectionError", OSError),
             OSError,
@@ -65,37 +55,22 @@ class SdkTransport(Transport):
     async def require_listener(self) -> None:
         """Does nothing, as only the SDK knows the address of a variant such as Vertex."""
 
-    @asynccontextmanager
-    async def send(
-        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
-    ) -> AsyncIterator[HttpReply]:
-        response = await self._request_through_redirects(method, path, body, {**_headers(self.access), **headers})
+    async def exchange(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[str, HttpReply]:
+        """Calls the SDK. All its exceptions, such as those for credentials, become `ProviderError`."""
+        with translate_errors(str(self.access), ProviderError):
+            response = await self.wait_for(self._send(method, url, body, {**_headers(self.access), **headers}))
         raw = _single_chunk(response.content) if response.is_closed else response.aiter_raw()
         packed = not response.is_closed and response.headers.get("content-encoding", "identity") != "identity"
         chunks = _inflate(raw) if packed else raw
-        try:
-            yield HttpReply(response.status_code, response.headers, self._reading(chunks))
-        finally:
-            await chunks.aclose()
-            await raw.aclose()
-            await response.aclose()
 
-    async def _request_through_redirects(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
-        for _ in range(MOST_REDIRECTS + 1):
-            response = await self._request(method, url, body, headers)
-            if response.status_code not in REDIRECTS:
-                return response
-            await response.aclose()
-            url = redirect_target(self.access, str(response.request.url), response.headers)
-        raise too_many_redirects(self.access)
+        def read() -> Awaitable[bytes]:
+            return self.wait_for(anext(chunks, b""))
 
-    async def _request(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
-        """Calls the SDK. All its exceptions, such as those for credentials, become `ProviderError`."""
-        with translate_errors(str(self.access), ProviderError):
-            try:
-                return await self._send(await self._client(), method, url, body, headers)
-            except self._breaks as error:
-                raise connection_fault(error, self.access) from error
+        async def close() -> None:
+            for each in (chunks, raw, response):
+                await each.aclose()
+
+        return str(response.request.url), HttpReply(response.status_code, response.headers, read, close)
 
     async def _client(self) -> Any:
         if self._sdk.brought is not None:
@@ -103,14 +78,10 @@ class SdkTransport(Transport):
         key = (SdkTransport, self._sdk.package, self.access.url, *self.access.headers.items())
         return await loop_resource(key, lambda: self._sdk.make(self._package, _certificates(self._http)))
 
-    async def _send_through(self, client: Any, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
+    async def _send_through(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         """Sends through `openai` or `anthropic`, whose exceptions for a status become ordinary responses."""
-        options = {
-            "headers": headers,
-            "timeout": self._timeout,
-            "max_retries": 0,
-            "follow_redirects": False,
-        }
+        client = await self._client()
+        options = {"headers": headers, "timeout": self._timeout, "max_retries": 0, "follow_redirects": False}
         arguments = {"options": options, "cast_to": self._http.Response, "stream": True}
         try:
             if method == "GET":
@@ -120,20 +91,11 @@ class SdkTransport(Transport):
         except self._package.APIStatusError as error:
             return error.response
 
-    async def _send_raw(self, client: Any, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
+    async def _send_raw(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         """Sends through the HTTP client inside a `raw` SDK."""
-        http = client._client
+        http = (await self._client())._client
         request = http.build_request(method, url, content=body, headers=headers, timeout=self._timeout)
         return await http.send(request, stream=True, follow_redirects=False)
-
-    def _reading(self, chunks: AsyncIterator[bytes]) -> Callable[[], Awaitable[bytes]]:
-        async def read() -> bytes:
-            try:
-                return await anext(chunks, b"")
-            except self._breaks as error:
-                raise connection_fault(error, self.access) from error
-
-        return read
 
 
 def _certificates(http: ModuleType) -> Any:

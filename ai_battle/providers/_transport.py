@@ -5,13 +5,13 @@ import errno
 import socket
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from io import BytesIO
 from ipaddress import ip_address
-from types import MappingProxyType, TracebackType
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import TypeAlias, TypeVar
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -86,7 +86,7 @@ _PIECE = 100  # bytes of an unstreamed body that count as content
 _DRAIN_SECONDS = 0.25  # seconds
 _LISTENER_SECONDS = 1.0  # seconds
 Headers: TypeAlias = CIMultiDict[str]
-_BREAKS = (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, OSError)
+T = TypeVar("T")
 
 
 class HttpReply:
@@ -97,8 +97,10 @@ class HttpReply:
         status: int,
         headers: Mapping[str, str],
         read: Callable[[], Awaitable[bytes]],
+        close: Callable[[], Awaitable[None]],
         at_end: Callable[[], bool] = lambda: False,
     ) -> None:
+        self.close = close
         self.status = status
         self.headers = headers
         self.body = bytearray()
@@ -140,20 +142,49 @@ class HttpReply:
 
 
 class Transport(ABC):
+    """Sends requests to `root`, or if that is empty where an SDK sends them. `breaks` are a library's exceptions."""
+
     access: Access
+    root = ""
+    breaks: tuple[type[Exception], ...] = (OSError,)
+
+    @asynccontextmanager
+    async def send(
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
+    ) -> AsyncIterator[HttpReply]:
+        """Sends a request, and again where redirects within the same origin lead.
+
+        Leaving the context before the end of the answer closes the connection.
+        """
+        url = self.root + path
+        for _ in range(MOST_REDIRECTS + 1):
+            url, reply = await self.exchange(method, url, body, headers)
+            try:
+                if reply.status not in REDIRECTS:
+                    yield reply
+                    return
+            finally:
+                await reply.close()
+            url = _redirect_target(self.access, url, reply.headers)
+        raise Unreachable(f"{self.access}: redirects more than {MOST_REDIRECTS} times. Is base_url right?")
 
     @abstractmethod
-    def send(
-        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
-    ) -> AbstractAsyncContextManager[HttpReply]:
-        """Sends a request. Leaving the context before the end of the answer closes the connection."""
+    async def exchange(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[str, HttpReply]:
+        """Sends one request; returns its whole URL and the answer, which the caller closes."""
+
+    async def wait_for(self, work: Awaitable[T]) -> T:
+        """Waits for a library; its `breaks` become `Unreachable`."""
+        try:
+            return await work
+        except self.breaks as error:
+            raise connection_fault(error, self.access) from error
 
     @abstractmethod
     async def require_listener(self) -> None:
         """Raises `Unreachable` if a connection is refused at once; passes if that can't be determined."""
 
 
-def redirect_target(access: Access, url: str, headers: Mapping[str, str]) -> str:
+def _redirect_target(access: Access, url: str, headers: Mapping[str, str]) -> str:
     """Returns the target of a redirect. Raises `Unreachable` for another origin, which must not get key or request."""
     if not (location := headers.get("location", "")):
         raise Unreachable(f"{access}: redirects, and does not say where to. Is base_url right?")
@@ -169,32 +200,38 @@ def redirect_target(access: Access, url: str, headers: Mapping[str, str]) -> str
     return str(target)
 
 
-def too_many_redirects(access: Access) -> Unreachable:
-    return Unreachable(f"{access}: redirects more than {MOST_REDIRECTS} times. Is base_url right?")
-
-
 class AiohttpTransport(Transport):
+    breaks = (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, OSError)
+
     def __init__(self, access: Access) -> None:
         self.access = access
         base = URL(access.url.rstrip("/"))
         # aiohttp rejects a user in the URL together with an authorization header.
         base = base.with_user(None) if "authorization" in access.headers else base
-        self._root = str(base)
+        self.root = str(base)
         self._timeout = aiohttp.ClientTimeout(total=None, connect=access.settings.deadlines.connect)
         self._proxy = _proxy_for(base)
         self._headers = CIMultiDict({"content-type": "application/json", "user-agent": "ai-battle", **access.headers})
 
-    def send(
-        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
-    ) -> "_HttpExchange":
+    async def exchange(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[str, HttpReply]:
         mine = _without_empty({**self._headers, **headers}) if headers else self._headers
-        return _HttpExchange(self, (method, URL(self._root + path), body, mine))
+        response = await self.wait_for(self._request(method, URL(url), body, mine))
+        if response.headers.get("Server") == "llama.cpp":
+            _use_once(response)
+
+        def read() -> Awaitable[bytes]:
+            return self.wait_for(response.content.readany())
+
+        async def close() -> None:
+            response.close()
+
+        return url, HttpReply(response.status, response.headers, read, close, response.content.at_eof)
 
     async def require_listener(self) -> None:
         """Opens a connection and sends nothing. Servers behind a proxy and slow ones are left to the first call."""
         if self._proxy:
             return
-        root = URL(self._root)
+        root = URL(self.root)
         try:
             async with asyncio.timeout(_LISTENER_SECONDS):
                 _, writer = await asyncio.open_connection(root.host, root.port)
@@ -204,7 +241,7 @@ class AiohttpTransport(Transport):
         except OSError as error:
             raise connection_fault(error, self.access) from error
 
-    async def request(
+    async def _request(
         self, method: str, url: URL, body: bytes, headers: Headers, *, again: bool = True
     ) -> aiohttp.ClientResponse:
         session = await loop_resource(AiohttpTransport, _session)
@@ -218,46 +255,12 @@ class AiohttpTransport(Transport):
             if not again or not isinstance(error.__cause__ or error, aiohttp.ClientConnectionResetError):
                 raise
             # The server had closed a pooled connection before the whole request was sent, so it can't have answered.
-            return await self.request(method, url, body, headers, again=False)
+            return await self._request(method, url, body, headers, again=False)
 
 
 def _without_empty(headers: Mapping[str, str]) -> Headers:
     """Removes empty headers, with which a request cancels the client's own."""
     return CIMultiDict({name: value for name, value in headers.items() if value})
-
-
-class _HttpExchange(AbstractAsyncContextManager[HttpReply]):
-    """One request and its answer, after redirects within the same origin."""
-
-    def __init__(self, transport: AiohttpTransport, request: tuple[str, URL, bytes, Headers]) -> None:
-        self._transport = transport
-        self._request = request
-
-    async def __aenter__(self) -> HttpReply:
-        access, (method, url, body, headers) = self._transport.access, self._request
-        for _ in range(MOST_REDIRECTS + 1):
-            try:
-                self._response = response = await self._transport.request(method, url, body, headers)
-            except _BREAKS as error:
-                raise connection_fault(error, access) from error
-            if response.status not in REDIRECTS:
-                if response.headers.get("Server") == "llama.cpp":
-                    _use_once(response)
-                return HttpReply(response.status, response.headers, self._read, response.content.at_eof)
-            response.close()
-            url = URL(redirect_target(access, str(url), response.headers))
-        raise too_many_redirects(access)
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._response.close()
-
-    async def _read(self) -> bytes:
-        try:
-            return await self._response.content.readany()
-        except _BREAKS as error:
-            raise connection_fault(error, self._transport.access) from error
 
 
 def _use_once(response: aiohttp.ClientResponse) -> None:

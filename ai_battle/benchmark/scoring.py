@@ -71,7 +71,10 @@ def judges(scorers: Sequence[ScorerSettings], surroundings: BuildContext) -> lis
 
 
 async def score_answer(scorers: Sequence[Scorer], task: Task, answer: ScoredAnswer) -> AnswerScore:
-    """Returns the score of the first scorer that can read the answer, or the reasons of all, and the total cost."""
+    """Returns the score of the first scorer that can read the answer, or the reasons of all, and the total cost.
+
+    Scorers that lack something in this task are left out: rows of one dataset may be scored by different ones.
+    """
     with charge_to(budget := Budget()):
         score = await _first_score(scorers, task, answer)
     return replace(score, cost_usd=budget.ledger.known_cost)
@@ -80,6 +83,8 @@ async def score_answer(scorers: Sequence[Scorer], task: Task, answer: ScoredAnsw
 async def _first_score(scorers: Sequence[Scorer], task: Task, answer: ScoredAnswer) -> AnswerScore:
     unread: list[AnswerScore] = []
     for scorer in scorers:
+        if scorer.lacks(task):
+            continue
         score = await scorer.score(task, answer)
         if not isinstance(score, AnswerScore):
             raise AIBattleError(f"{type(scorer).__name__} returned {score!r} as a score; it must be an AnswerScore.")
@@ -88,7 +93,8 @@ async def _first_score(scorers: Sequence[Scorer], task: Task, answer: ScoredAnsw
         if score.value is not None:
             return score
         unread.append(score)
-    why, failed = "; ".join(each.why for each in unread), all(each.scorer_failed for each in unread)
+    why = "; ".join(each.why for each in unread) or "no scorer has what it needs for this task"
+    failed = all(each.scorer_failed for each in unread)
     return AnswerScore(None, why, scorer_failed=failed)
 
 

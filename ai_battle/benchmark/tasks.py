@@ -1,5 +1,6 @@
 """A task: the prompt for a model, and what its answer is checked against."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,3 +35,14 @@ class Task:
     goal: Mapping[str, Any] | None = None
     recorded: Mapping[str, Recording] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def right_answers(self) -> tuple[str, ...]:
+        """The right answers: each text or number in a reference that is a list of them, else the reference."""
+        try:
+            value = json.loads(self.reference) if self.reference.lstrip().startswith("[") else None
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, list) or not value or not all(isinstance(each, str | int | float) for each in value):
+            return (self.reference,)
+        return tuple(each if isinstance(each, str) else json.dumps(each) for each in value)

@@ -110,6 +110,21 @@ async def test_numeric_reads_a_number_in_any_ordinary_notation(
     assert [answer for answer in wrong if await value(scorer, task, answer) == 1] == []
 
 
+async def test_a_reference_may_be_a_list_of_accepted_answers() -> None:
+    assert await value(numeric.create(), Task("t", "How many?", "[7, 8]"), "There are 7.") == 1
+    assert await value(numeric.create(), Task("t", "How many?", '["7 kg", "9 kg"]'), "8 kg") == 0
+    assert await value(contains.create(), Task("t", "Who?", '["Kyiv", "Kiev"]'), "He lives in Kyiv.") == 1
+    assert await value(regex.create(r"in (\w+)"), Task("t", "Who?", '["Kyiv", "Kiev"]'), "He lives in Kiev.") == 1
+
+
+async def test_a_scorer_that_lacks_something_in_a_task_leaves_it_to_the_next() -> None:
+    """A row without a reference is no task for `exact`, whatever the answer is."""
+    scorers = (exact.create(), judge.create(ScriptedClient("GRADE: 8")))
+
+    assert (await score_answer(scorers, Task("t", "Capital?"), ScoredAnswer("Rome"))).value == 0.8
+    assert (await score_answer(scorers, Task("t", "Capital?", "Oslo"), ScoredAnswer("Rome"))).value == 0
+
+
 async def test_numeric_with_a_tolerance() -> None:
     task = Task("t", "How many?", "200")
 
@@ -150,6 +165,11 @@ async def test_numeric_with_a_tolerance() -> None:
         ("Mood?", "bad", "The mood is bad.", 1),
         ("Mood?", "bad", "Mood: **Bad**\n\nThe guests left early.", 1),
         ("Mood?", "bad", "The mood is not bad.", 0),
+        ("Capital?", '["Kyiv", "Kiev"]', "It is Kiev.", 1),
+        ("Capital?", '["Kyiv", "Kiev"]', "It is Lviv.", 0),
+        ("Who came, as JSON?", '["Ann", "Bo"]', '["Ann"]', 0),
+        (CHOICE, '["B", "C"]', "Milk", 1),
+        (CHOICE, '["B", "C"]', "Grass", 0),
         ("Who paid what?", INVOICE, 'Here:\n\n```json\n{"paid": 12.0, "by": ["ann", "Bo"]}\n```', 1),
         ("Who paid what?", INVOICE, '{"by": ["Bo", "Ann"], "paid": 12}', 0),
         ("Who paid what?", INVOICE, '{"paid": 13, "by": ["Ann", "Bo"]}', 0),
@@ -157,6 +177,43 @@ async def test_numeric_with_a_tolerance() -> None:
 )
 async def test_exact(prompt: str, reference: str, answer: str, right: float | None) -> None:
     assert await value(exact.create(), Task("t", prompt, reference), answer) == right
+
+
+@pytest.mark.parametrize(
+    ("reference", "right", "wrong"),
+    [
+        (
+            "complaint",
+            [
+                "It's a complaint.",
+                "This message is a complaint, since it asks for a refund.",
+                "I'd classify this as a complaint.",
+                "Complaint (the customer is angry)",
+                "**Complaint** \u2014 the customer wants a refund",
+            ],
+            [
+                "It isn't a complaint.",
+                "I would not classify this as a complaint.",
+                "It is no complaint.",
+                "It's unclear whether it is a complaint or a question.",
+                "Invoice - not a complaint",
+            ],
+        ),
+        ("Mangel", ["Das ist ein Mangel.", "Mangel (Ger\u00e4t wackelt)"], ["Ich sehe das nicht als Mangel."]),
+        ("queja", ["Es una queja porque el cliente est\u00e1 enfadado."], ["No es una queja."]),
+        ("Monday", ["It's Monday.", "Monday, because the shop is closed on Sundays."], ["Monday - Friday"]),
+        ("The Beatles", ["It's The Beatles.", "The Beatles"], ["The band is the Rolling Stones."]),
+        ("not applicable", ["The category is not applicable."], ["The category is applicable."]),
+        ("red", ["I see it as red."], ["red as well as blue", "Blue (red in winter)"]),
+    ],
+)
+async def test_exact_reads_what_a_sentence_says_of_its_subject_up_to_its_reason(
+    reference: str, right: Sequence[str], wrong: Sequence[str]
+) -> None:
+    scorer, task = exact.create(), Task("t", "Which?", reference)
+
+    assert [answer for answer in right if await value(scorer, task, answer) != 1] == []
+    assert [answer for answer in wrong if await value(scorer, task, answer) == 1] == []
 
 
 @pytest.mark.parametrize(
@@ -180,7 +237,21 @@ async def test_exact(prompt: str, reference: str, answer: str, right: float | No
         ),
         ("nein", ["Nein, das geht nicht.", "Antwort: Nein, denn es ist verboten."], ["Ja, nein sagen kann man auch."]),
         ("sí", ["Sí, claro.", "Sí, claro."], ["No, sí era antes."]),
-        ("false", ["False, 9 is no prime."], ["True, false starts excepted."]),
+        ("false", ["False, 9 is no prime.", "That's false."], ["True, false starts excepted."]),
+        (
+            "no",
+            ["No (see below).", "I have read it. No, it isn't."],
+            ["No way to tell. Yes, I think.", "That isn't a no."],
+        ),
+        ("nee", ["Nee, dat mag niet."], ["Ja, nee is geen antwoord."]),
+        ("tak", ["Tak, to prawda."], ["Nie, tak nie jest."]),
+        ("hay\u0131r", ["Hay\u0131r, de\u011fil."], ["Evet, hay\u0131r demem."]),
+        (
+            "\u0434\u0430",
+            ["\u0414\u0430, \u043c\u043e\u0436\u043d\u043e."],
+            ["\u041d\u0435\u0442, \u0434\u0430 \u043d\u0443."],
+        ),
+        ("\u662f", ["\u662f\u7684\uff0c\u6709\u3002"], ["\u4e0d\u662f\uff0c\u6ca1\u6709\u3002"]),
     ],
 )
 async def test_exact_reads_a_yes_or_no_that_reasons_follow(

@@ -14,6 +14,7 @@ _DENIES = re.compile(
     r"|pas|jamais|faux|falso|sbagliat[oa]|non)\b",
     re.IGNORECASE,
 )
+_NEGATES = re.compile(r"\b(?:no|n\u00e3o|nothing|nichts|rien|nada|niente)\W*\Z", re.IGNORECASE)
 _NUMBER = r"\d{1,15}(?:[.,]\d{1,15}){0,5}"
 _DIGIT = re.compile(r"\d")
 _DENIED_NUMBER = re.compile(
@@ -38,6 +39,10 @@ _CENTS = re.compile(
 
 def denies(text: str) -> bool:
     return _DENIES.search(text) is not None
+
+
+def negates_what_follows(text: str) -> bool:
+    return denies(_CLAUSES.split(text)[-1]) or _NEGATES.search(text) is not None
 
 
 def without_denied(text: str) -> str:

@@ -16,17 +16,20 @@ class Contains:
         self._separator = separator
 
     def lacks(self, task: Task) -> str:
-        return "" if self._accepted_texts(task) else "a reference"
+        return "" if all(map(self._parts, task.right_answers)) else "a reference"
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         if not answer.text.strip():
             return EMPTY
         plain = _plain(answer.text)
-        missing = [text for text in self._accepted_texts(task) if not _stands_in(_plain(text), plain)]
-        return AnswerScore(0.0, f"{missing[0]!r} is not in it") if missing else AnswerScore(1.0)
+        missing = [self._missing_part(each, plain) for each in task.right_answers]
+        return AnswerScore(0.0, f"{missing[0]!r} is not in it") if all(missing) else AnswerScore(1.0)
 
-    def _accepted_texts(self, task: Task) -> list[str]:
-        parts = task.reference.split(self._separator) if self._separator else [task.reference]
+    def _missing_part(self, accepted: str, text: str) -> str:
+        return next((part for part in self._parts(accepted) if not _stands_in(_plain(part), text)), "")
+
+    def _parts(self, accepted: str) -> list[str]:
+        parts = accepted.split(self._separator) if self._separator else [accepted]
         return [part for part in parts if part.strip()]
 
 

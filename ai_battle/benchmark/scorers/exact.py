@@ -2,23 +2,37 @@
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 from unicodedata import normalize
 
-from ...signals.final_answers import final_answer, options, same, stated_answer, words_key
+from ...core.texts import one_of
+from ...signals.final_answers import FinalAnswer, final_answer, options, stated_answer, words_key
+from ...signals.languages import words_everywhere
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
-from ._wording import denies, without_denied
+from ._wording import denies, negates_what_follows, without_denied
 
 _SIGNS = re.compile(r"(?<=[\w)\]'\"])(?: *(!=|[<>]=?|==?)(?= *[\w(\['\"])|#(?!\w))")
 _FENCED = re.compile(r"(`{3,8}|~{3,8})\w{0,20}\n(.*?)\n?\1", re.DOTALL)
-_SENTENCES = re.compile(r"(?<=[^\d\s])[.!?](?=\s|$)|\n")
-_SAID_OF = re.compile(r":\s|\b(?:is|are|was|were|ist|sind|war|waren|lautet|est|es|\u00e8)\b", re.IGNORECASE)
+_SENTENCES = re.compile(r"(?<=[^\d\s])[.!?](?=\s|$)|\n|\u3002")
+_SAID_OF = re.compile(
+    r"(?::\s|\uff1a|\b(?:is|are|was|were|as|ist|sind|war|waren|lautet|est|es|\u00e8|\u00e9)\b"
+    r"|\b(?:it|that|this|he|she)['\u2019]s\b)\s*",
+    re.IGNORECASE,
+)
+_ARTICLE = re.compile(r"(?:an?|the|ein|eine[mnrs]?|der|die|das|une?|l[ae]|una|el|il|een)\s+(?=\S)")
+_REASON = re.compile(  # but not in "Monday - Friday", "red as well as blue" or "a police car"
+    r"(?:\s\(|,?\s(?:because|since|weil|denn|puisque|porque|pois|perch\u00e9)\s"
+    r"|(?:(?<=[^\s\d])(?:\s[-\u2013]\s|\s?\u2014\s?)|,?\s(?:as(?! well)|da|car)\s)(?=[^\W\d]\S*\s+\S)).*",
+    re.IGNORECASE | re.DOTALL,
+)
 _VERDICT = re.compile(
-    r"\W{0,4}(yes|no|true|false|ja|nein|wahr|falsch|oui|non|vrai|faux|s[i\u00ed\u00ec]|verdadero|falso|vero|sim|n\u00e3o)\W{0,3}?"
-    r"(?:[,;:.!\u2013\u2014]|\s-\s|\s(?:because|since|as|weil|denn|da|car|porque|perch\u00e9)\b)",
+    rf"\W{{0,4}}({one_of(words_everywhere('yes') | words_everywhere('no'))})\u7684?\W{{0,3}}?"
+    r"(?:[,;:!\u2014\uff0c\u3001\uff1a\uff01\u060c]|\Z)",
     re.IGNORECASE,
 )
 EMPTY = AnswerScore(None, "the answer is empty")
@@ -29,7 +43,7 @@ class Exact:
         if not task.reference.strip():
             return "a reference"
         # An index, as in MMLU, would make every answer unreadable.
-        is_option = not options(task.prompt) or final_answer(task.reference, task.prompt, "option")
+        is_option = not options(task.prompt) or all(_right_options(task))
         return "" if is_option else f"the letter or text of an option as its reference, which is {task.reference!r}"
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
@@ -39,15 +53,20 @@ class Exact:
 
 
 def _option_of(task: Task, answer: ScoredAnswer) -> AnswerScore:
-    right = final_answer(task.reference, task.prompt, "option")
+    right = _right_options(task)
     found = final_answer(answer.text, task.prompt, "option")
     # A question for what is wrong is answered with denials.
     asserted = answer.text if denies(task.prompt) else without_denied(answer.text)
     if found is None or not _names(asserted, found.key, options(task.prompt).get(found.key)):
         found = final_answer(asserted, task.prompt, "option")
-    if found is None or right is None:
+    if found is None:
         return AnswerScore(None, "the answer picks no option")
-    return AnswerScore(float(same(found, right)), f"picks {found.key}, right is {right.key}")
+    keys = [each.key for each in right if each]
+    return AnswerScore(float(found.key in keys), f"picks {found.key}, right is {' or '.join(keys)}")
+
+
+def _right_options(task: Task) -> list[FinalAnswer | None]:
+    return [final_answer(each, task.prompt, "option") for each in task.right_answers]
 
 
 def _names(text: str, letter: str, option: str | None) -> bool:
@@ -57,13 +76,19 @@ def _names(text: str, letter: str, option: str | None) -> bool:
 
 
 def _answer_in(task: Task, answer: ScoredAnswer) -> AnswerScore:
-    text, reference = (normalize("NFC", each) for each in (_in_fence(answer.text), task.reference))
+    text = normalize("NFC", _in_fence(answer.text))
     stated = stated_answer(text)
-    said = [*_statements(text)] if stated is None else [text, stated]
-    if verdict := _VERDICT.match(stated or text):  # reasons follow it: "No, because it is forbidden"
-        said.append(verdict[1])
-    is_right = _key(reference) in map(_key, said) or _is_same_data(reference, answer.text)
-    return AnswerScore(float(is_right), "" if is_right else f"says {(stated or text).strip()[:80]!r}")
+    said = text if stated is None else stated
+    keys = [
+        _key(each) for each in (text, said, *_statements(said)) if not _is_list(each) or len(task.right_answers) == 1
+    ]
+    accepted = (_key(normalize("NFC", each)) for each in task.right_answers)
+    is_right = any(each in keys for each in accepted) or _is_same_data(task.reference, answer.text)
+    return AnswerScore(float(is_right), "" if is_right else f"says {said.strip()[:80]!r}")
+
+
+def _is_list(text: str) -> bool:
+    return text.lstrip().startswith("[")
 
 
 def _key(text: str) -> tuple[str, list[str]]:
@@ -72,12 +97,26 @@ def _key(text: str) -> tuple[str, list[str]]:
 
 
 def _statements(text: str) -> Iterator[str]:
-    """Yields what may be the answer: all, or the first or last sentence, of which the end: "The mood is good"."""
-    yield text
+    """Yields what may be the answer: the first and the last sentence, up to its reason, and what they say of a subject.
+
+    "The mood is good, since ..." says good, and "No, since ..." says no.
+    """
     sentences = [each for each in _SENTENCES.split(text) if each.strip(" *_")]
-    for sentence in sentences[:1] + sentences[-1:]:
-        yield sentence
-        yield _SAID_OF.split(sentence)[-1]
+    ends = sentences[:1] + sentences[-1:]
+    for said in chain(ends, (_REASON.sub("", each) for each in ends)):
+        yield said
+        yield (of_subject := _said_of_subject(said))
+        yield _ARTICLE.sub("", of_subject, count=1)
+    verdict = next(filter(None, map(_VERDICT.match, ends)), None)
+    if verdict:
+        yield verdict[1]
+
+
+def _said_of_subject(sentence: str) -> str:
+    """Returns the end of a sentence, "bad" of "The mood is bad", or all if it denies that: "I don't see it as bad"."""
+    found = deque(_SAID_OF.finditer(sentence), maxlen=1)
+    is_denied = found and negates_what_follows(sentence[: found[0].start()])
+    return sentence[found[0].end() :] if found and not is_denied else sentence
 
 
 def _is_same_data(reference: str, text: str) -> bool:

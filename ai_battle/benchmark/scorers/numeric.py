@@ -19,14 +19,12 @@ class Numeric:
     def lacks(self, task: Task) -> str:
         if not task.reference.strip():
             return "a reference"
-        return (
-            ""
-            if any(number_answers(task.reference))
-            else f"a number as its reference, which is {task.reference[:40]!r}"
-        )
+        is_number = all(any(number_answers(each)) for each in task.right_answers)
+        return "" if is_number else f"a number as its reference, which is {task.reference[:40]!r}"
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
-        text, right = with_plain_quantities(answer.text), list(number_answers(task.reference))
+        text = with_plain_quantities(answer.text)
+        right = [number for each in task.right_answers for number in number_answers(each)]
         found = [
             each for said in filter(None, (text, until_conversion(text))) for each in number_answers(said, task.prompt)
         ]

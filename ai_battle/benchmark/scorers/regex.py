@@ -53,9 +53,8 @@ def _score_of_match(pattern: re.Pattern[str], text: str, task: Task) -> AnswerSc
     match = next((group for group in found.groups() if group is not None), None) if found else None
     if match is None:
         return AnswerScore(None, "the pattern finds nothing")
-    return AnswerScore(
-        float(match.strip().casefold() == task.reference.strip().casefold()), f"finds {match.strip()[:80]!r}"
-    )
+    is_right = match.strip().casefold() in (each.strip().casefold() for each in task.right_answers)
+    return AnswerScore(float(is_right), f"finds {match.strip()[:80]!r}")
 
 
 def _score_of_patterns(text: str, task: Task) -> AnswerScore:

@@ -105,14 +105,14 @@ def _statements(text: str) -> Iterator[str]:
     ends = sentences[:1] + sentences[-1:]
     for said in chain(ends, (_REASON.sub("", each) for each in ends)):
         yield said
-        yield (of_subject := _said_of_subject(said))
-        yield _ARTICLE.sub("", of_subject, count=1)
+        yield (predicate := _predicate(said))
+        yield _ARTICLE.sub("", predicate, count=1)
     verdict = next(filter(None, map(_VERDICT.match, ends)), None)
     if verdict:
         yield verdict[1]
 
 
-def _said_of_subject(sentence: str) -> str:
+def _predicate(sentence: str) -> str:
     """Returns the end of a sentence, "bad" of "The mood is bad", or all if it denies that: "I don't see it as bad"."""
     found = deque(_SAID_OF.finditer(sentence), maxlen=1)
     is_denied = found and negates_what_follows(sentence[: found[0].start()])

@@ -82,9 +82,7 @@ def lacks_asked_part(case: Case) -> float:
 
 
 def goes_round(case: Case) -> float:
-    """Returns the share of sentences without news if most are: right answers sum up, but with fewer of them."""
-    share = share_without_news(case.text)
-    return share if share > ROUND else 0.0
+    return share_without_news(case.text)
 
 
 def _may_refuse(case: Case) -> bool:
@@ -102,7 +100,7 @@ def _asks_nothing(case: Case) -> bool:
     return not case.context.tools and only_replies(case.prompt)
 
 
-REPETITION = ROUND = 0.6
+REPETITION = 0.6
 
 
 def empty(case: Case) -> float:

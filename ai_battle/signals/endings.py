@@ -197,7 +197,8 @@ _TIMES = re.compile(
 )
 _LISTED = re.compile(r"^[ \t]{0,8}(?:[-*+\u2022]|\d{1,3}[.)])[ \t]{1,4}(\S[^\n]{0,400}?)[ \t]*$", re.MULTILINE)
 _WORD = re.compile(r"\w+")
-_ROUND = 4
+_ROUND, MOST_STALE = 4, 0.6
+"""Sentences of a text that may go round, and the share without news from which on it does."""
 
 
 def looping_tail(text: str, least: int = _LEAST) -> int:
@@ -253,19 +254,22 @@ def four_word_repetition(text: str, least: int = 16) -> float:
 
 
 def share_without_news(text: str) -> float:
-    """Returns the share of sentences all of whose content words occurred before; 0 for less than `_ROUND` sentences.
+    """Returns the share of sentences all of whose content words occurred before, or 0 if it is not most of them.
 
-    Only lines of several sentences count: lists and verse repeat words on purpose.
+    Right answers sum up too, but with fewer sentences. Only lines of several sentences count: lists and verse repeat
+    words on purpose.
     """
     lines = (sentences(line) for line in text[-LONGEST:].split("\n") if not _ITEM.match(line))
-    subjects = [stems for line in lines if len(line) > 1 for stems in map(content_stems, line) if stems]
-    if len(subjects) < _ROUND:
-        return 0.0
-    known, stale = set[str](), 0
-    for subject in subjects:
-        stale += subject <= known
+    said = [sentence for line in lines if len(line) > 1 for sentence in line]
+    known, count, stale = set[str](), 0, 0
+    for left, subject in zip(reversed(range(len(said))), map(content_stems, said), strict=True):
+        count += bool(subject)
+        stale += bool(subject) and subject <= known
         known |= subject
-    return stale / (len(subjects) - 1)
+        # Most texts have so much news that the rest need not be read.
+        if stale + left <= MOST_STALE * (count + left - 1):
+            return 0.0
+    return stale / (count - 1) if count >= _ROUND else 0.0
 
 
 def _says_something(block: str) -> bool:

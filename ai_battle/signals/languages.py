@@ -5,11 +5,11 @@ Modules that every run loads keep rarely used patterns as strings: `re` compiles
 
 import re
 import tomllib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import pairwise
+from operator import itemgetter
 
 UNSPACED = ("zh", "ja")
 LEAST, LEAD = 4, 2
@@ -127,8 +127,7 @@ def language_of(text: str, least: int = LEAST) -> str:
     text = text[:_FIRST]
     if not text.isascii() and (script := _script(text)):
         return script
-    found = _votes(text)
-    (best, most), (_, second) = (*found.most_common(2), ("", 0), ("", 0))[:2]
+    (best, most), (_, second) = sorted(_votes(text).items(), key=itemgetter(1), reverse=True)[:2]
     return best if most >= least and most >= second + LEAD else ""
 
 
@@ -142,18 +141,31 @@ def _script(text: str) -> str:
     return ""
 
 
-def _votes(text: str) -> Counter[str]:
-    words = set(plain_words(text))
-    found = Counter({name: sum(min(2, len(word)) for word in words & closed) for name, closed in _latin().items()})
-    for letter in set(text.casefold()) & _LETTERS.keys():
-        found[_LETTERS[letter]] += 2
-    return found
+def _votes(text: str) -> dict[str, int]:
+    """Returns the votes for each language in Latin letters."""
+    votes = dict.fromkeys(_latin(), 0)
+    spoken = _speakers()
+    for word in spoken.keys() & plain_words(text):
+        for language in spoken[word]:
+            votes[language] += min(2, len(word))
+    for letter in _LETTERS.keys() & text.casefold():
+        votes[_LETTERS[letter]] += 2
+    return votes
 
 
 @cache
-def _latin() -> Mapping[str, frozenset[str]]:
-    others = {*UNSPACED, "ru", "ar", "hi"}
-    return {name: closed_words(name, "function", "common")[0] for name in languages() if name not in others}
+def _latin() -> tuple[str, ...]:
+    return tuple(name for name in languages() if name not in (*UNSPACED, "ru", "ar", "hi"))
+
+
+@cache
+def _speakers() -> Mapping[str, Sequence[str]]:
+    """Returns for each function word or common word its languages in Latin letters."""
+    found: dict[str, list[str]] = {}
+    for language in _latin():
+        for word in closed_words(language, "function", "common")[0]:
+            found.setdefault(word, []).append(language)
+    return found
 
 
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*|\d+(?:[.,]\d+)*")
@@ -164,21 +176,24 @@ STEM = 6
 FILLERS = frozenset(files(__package__).joinpath("fillers.txt").read_text(encoding="utf-8").split())
 
 
-def words(text: str) -> Iterator[str]:
-    """Yields the words in lower case; scripts without spaces give pairs of characters."""
-    for match in _WORD.finditer(text.casefold().replace("\u2019", "'")):
-        word = match.group()
-        if not word.isascii() and re.search(_UNSPACED_LETTER, word):
-            yield from (word[i : i + 2] for i in range(max(1, len(word) - 1)))
-        else:
-            yield word
+def words(text: str) -> list[str]:
+    """Returns the words in lower case; scripts without spaces give pairs of characters."""
+    found = _WORD.findall(text.casefold().replace("\u2019", "'"))
+    return found if text.isascii() else [part for word in found for part in _parts(word)]
+
+
+def _parts(word: str) -> Iterator[str]:
+    if word.isascii() or not re.search(_UNSPACED_LETTER, word):
+        yield word
+    else:
+        yield from (word[i : i + 2] for i in range(max(1, len(word) - 1)))
 
 
 @lru_cache(maxsize=64)
 def content_stems(text: str) -> frozenset[str]:
     """Returns the subject of a text: its words without fillers, cut to stems so that inflection does not matter."""
-    plain = (word.partition("'")[0] for word in words(text))
-    return frozenset(word[:STEM] for word in plain if word not in FILLERS and (len(word) > 2 or not word.isascii()))
+    plain = {word.partition("'")[0] for word in words(text)} - FILLERS
+    return frozenset([word[:STEM] for word in plain if len(word) > 2 or not word.isascii()])
 
 
 def sentences(text: str) -> list[str]:

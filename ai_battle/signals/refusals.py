@@ -244,10 +244,11 @@ def _closes(sentence: str) -> bool:
 
 def _may_be_courtesy(sentence: str, asked: str = "") -> bool:
     """Checks for words outside of the closed classes of all languages, which is quicker than one after another."""
+    if _IDEOGRAPH.search(sentence):
+        return True
     words, stems = _closed_anywhere()
-    said = plain_words(sentence)
-    left = [word for word in said if word not in words and not word.startswith(stems)]
-    return (bool(said) and not _new(left, asked)) or _IDEOGRAPH.search(sentence) is not None
+    said, asked = plain_words(sentence), asked.casefold()
+    return bool(said) and all(word in words or word[:STEM_LENGTH] in asked or word.startswith(stems) for word in said)
 
 
 @cache

@@ -112,7 +112,7 @@ def build(
     if users := _tool_users(pairs, models):
         equipped = discussion if has_tools(discussion) else discussion.model_copy(update={"tools": None})
         tooling = assembly.tooling
-        tool_set = tooling.tool_set(equipped, loaded.base, approve, allow_unsandboxed=allow_unsandboxed)
+        tool_set = tooling.ToolSet(equipped, loaded.base, allow_unsandboxed=allow_unsandboxed, ask=approve)
         models |= {name: tooling.with_tools(name, models[name], tool_set, discussion.models[name]) for name in users}
     help_ = RunHelp()
     if pairs.all:

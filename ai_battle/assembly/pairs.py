@@ -44,8 +44,8 @@ class ResolvedPair:
         """The traits of its strategy, found without importing code that the file names."""
         return strategies.traits(self.pair.strategy, trusted=False)
 
-    def problem(self, words: str, *steps: int | str, key: bool = False) -> Problem:
-        return Problem((*self.path, *steps), words, key=key)
+    def problem(self, words: str, *steps: int | str) -> Problem:
+        return Problem((*self.path, *steps), words)
 
 
 class Pairs:

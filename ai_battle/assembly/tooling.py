@@ -4,23 +4,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ..config.discussion import Discussion
 from ..config.participants import Capabilities, ParticipantSettings
 from ..config.problems import Problem
 from ..config.tools import Approval, Tools
 from ..core.client import ModelClient
-from ..providers._capabilities import RefusalMemory, capabilities_offline
+from ..providers._capabilities import RefusalMemory, merge_capabilities
 from ..tools.approval import Approver, Ask, Consent
 from ..tools.base import Tool
 from ..tools.client import ToolCapableClient
 from ..tools.formats.auto import InProcessRefusals
-from ..tools.toolset import ToolSet, ToolSupport, ToolUser, settings_problems
+from ..tools.toolset import ToolSet as ToolSet
+from ..tools.toolset import ToolSupport, ToolUser, settings_problems
 from .models import Model
-
-
-def tool_set(discussion: Discussion, base: Path, ask: Ask | None, *, allow_unsandboxed: bool) -> ToolSet:
-    """Builds the tools of a run; `ask` asks a person about a call. Raises `ConfigError`."""
-    return ToolSet(discussion, base, allow_unsandboxed=allow_unsandboxed, ask=ask)
 
 
 def with_tools(name: str, model: Model, tool_set: ToolSet, spec: ParticipantSettings) -> Model:
@@ -37,7 +32,7 @@ def with_tool_support(model: Model, capabilities: Capabilities) -> Model:
 def _tool_support(model: Model, capabilities: Capabilities) -> ToolSupport:
     """Returns how the model gets tools. What the file states takes precedence over earlier refusals."""
     stated = capabilities.stated_values()
-    known = capabilities_offline(model.name, stated).known.get("tools")
+    known = merge_capabilities(model.name, stated, {}).known.get("tools")
     native = bool(known.value) if known and known.source != "learned" else None
     memory = RefusalMemory.load() if "tools" not in stated else InProcessRefusals()
     return ToolSupport(native, memory, (model.endpoint or model.name.provider, model.name.model))

@@ -4,11 +4,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, ToolSpec
+from ..core.files import prompt_template
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ..judging.assessment import prompt_place
 from ._prompts import Sees, arguments_text, data_section, excerpt, tools_text
@@ -48,8 +48,7 @@ class BoostTemplate:
         An empty text means the packaged template. Raises `ConfigError`.
         """
         if not stated.strip():
-            packaged = files(__package__).joinpath("prompts", "boost.md").read_text(encoding="utf-8")
-            return cls(packaged.strip(), "prompts/boost.md")
+            return cls(prompt_template(__package__, "boost").template, "prompts/boost.md")
         if "\n" in stated or _PLACE.search(stated):
             return cls(stated)
         try:

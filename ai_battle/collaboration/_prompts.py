@@ -5,11 +5,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
-from string import Template
 from typing import Any, Literal
 
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.files import prompt_template
 from ..core.helping import MOST_CHARACTERS
 from ..core.messages import Document, Image, Message, Text, ToolCall, user
 from ..core.tokens import estimate_text
@@ -36,7 +35,7 @@ NOTHING_YET = ModelResponse(Message("assistant", ()))
 
 def packaged_prompt(name: str, **values: str) -> str:
     """Returns `prompts/<name>.md` with its places filled in; filled-in text is not substituted again."""
-    return _template(name).substitute(values)
+    return prompt_template(__package__, name).substitute(values)
 
 
 def data_section(tag: str, text: str) -> str:
@@ -269,8 +268,3 @@ def shown_text(request: ModelRequest) -> str:
 def _tags(tag: str) -> re.Pattern[str]:
     """Matches the beginning of this section's tag, or of any other section's."""
     return re.compile(rf"<(?=\s{{0,3}}/?\s{{0,3}}(?:{'|'.join((tag, *SECTIONS))})\b)", re.IGNORECASE)
-
-
-@cache
-def _template(name: str) -> Template:
-    return Template(files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip())

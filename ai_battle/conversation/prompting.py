@@ -6,11 +6,9 @@ Its own turns are "assistant" messages; everything that others said is "user".
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
-from string import Template
 from typing import Any, Literal, TypeAlias
 
+from ..core.files import prompt_template
 from ..core.messages import Message, Part, Text, Thinking, file_of, join_text, user
 from .attachments import describe, refer
 from .participant import Participant
@@ -21,7 +19,7 @@ Naming: TypeAlias = Literal["plain", "prefixed", "nameless"]
 
 def prompt(name: str, /, **places: str) -> str:
     """Returns the packaged prompt `prompts/<name>.md` with its places filled in."""
-    return _template(name).substitute(places)
+    return prompt_template(__package__, name).substitute(places)
 
 
 def opening(plan: Plan) -> Message:
@@ -103,11 +101,6 @@ def _facts(facts: Any) -> str:
 
 def _fact(value: Any) -> str:
     return value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-@cache
-def _template(name: str) -> Template:
-    return Template(files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip())
 
 
 CONTINUE = user("Please continue.")

@@ -9,6 +9,7 @@ from string import Template
 from typing import Any
 
 from ..core.errors import ConfigError
+from ..core.files import prompt_template
 from ..core.plugins import near
 
 OTHER_NAMES = {"ai_system_instructions": "ai_assistant_instructions"}
@@ -50,7 +51,7 @@ class Templates:
         """Returns the template. Raises `ConfigError` if there is none, or if it can't be read."""
         if name in self.names:
             own = self.folder / f"{name}{SUFFIX}" if self.folder else None
-            return _own_template(own) if own and own.is_file() else _packaged_template(name)
+            return _own_template(own) if own and own.is_file() else prompt_template(__package__, f"templates/{name}")
         if name in OTHER_NAMES:
             return self.read(OTHER_NAMES[name])
         raise ConfigError(f"there is no template {name!r}{near(name, self.names)}")
@@ -64,11 +65,6 @@ def packaged_templates() -> tuple[str, ...]:
     """Returns the names of the packaged templates."""
     found = files(__package__).joinpath("prompts", "templates").iterdir()
     return tuple(sorted(each.name.removesuffix(SUFFIX) for each in found if each.name.endswith(SUFFIX)))
-
-
-@cache
-def _packaged_template(name: str) -> Template:
-    return Template(files(__package__).joinpath("prompts", "templates", f"{name}{SUFFIX}").read_text("utf-8").strip())
 
 
 def _own_template(path: Path) -> Template:

@@ -153,32 +153,23 @@ class Usage:
 
     def __add__(self, other: "Usage") -> "Usage":
         """Adds field by field; an unknown cost makes the sum unknown. Start from `NOTHING_USED`."""
-        if self is NOTHING_USED:
-            return other
-        unknown = self.cost_usd is None or other.cost_usd is None
-        return Usage(
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-            self.cache_read_tokens + other.cache_read_tokens,
-            self.cache_write_tokens + other.cache_write_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-            None if unknown else round((self.cost_usd or 0.0) + (other.cost_usd or 0.0), DOLLAR_DIGITS),
-            self.estimated or other.estimated,
-            self.cache_hour_tokens + other.cache_hour_tokens,
-        )
+        return other if self is NOTHING_USED else self._plus(other, 1, estimated=self.estimated or other.estimated)
 
     def __sub__(self, part: "Usage") -> "Usage":
         """Returns a sum without one of its parts; an unknown cost stays unknown."""
-        unknown = self.cost_usd is None or part.cost_usd is None
+        return self._plus(part, -1, estimated=self.estimated)
+
+    def _plus(self, other: "Usage", times: int, *, estimated: bool) -> "Usage":
+        unknown = self.cost_usd is None or other.cost_usd is None
         return Usage(
-            self.input_tokens - part.input_tokens,
-            self.output_tokens - part.output_tokens,
-            self.cache_read_tokens - part.cache_read_tokens,
-            self.cache_write_tokens - part.cache_write_tokens,
-            self.reasoning_tokens - part.reasoning_tokens,
-            None if unknown else round((self.cost_usd or 0.0) - (part.cost_usd or 0.0), DOLLAR_DIGITS),
-            self.estimated,
-            self.cache_hour_tokens - part.cache_hour_tokens,
+            self.input_tokens + times * other.input_tokens,
+            self.output_tokens + times * other.output_tokens,
+            self.cache_read_tokens + times * other.cache_read_tokens,
+            self.cache_write_tokens + times * other.cache_write_tokens,
+            self.reasoning_tokens + times * other.reasoning_tokens,
+            None if unknown else round((self.cost_usd or 0.0) + times * (other.cost_usd or 0.0), DOLLAR_DIGITS),
+            estimated,
+            self.cache_hour_tokens + times * other.cache_hour_tokens,
         )
 
     @property

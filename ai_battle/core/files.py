@@ -1,4 +1,4 @@
-"""Private files and folders, the lock of a run directory, and the cache and state directories."""
+"""Private files and folders, the lock of a run directory, the cache and state directories, and packaged prompts."""
 
 import os
 import shutil
@@ -6,7 +6,10 @@ import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 
 from .errors import ConfigError, JournalError
 
@@ -30,6 +33,12 @@ def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
     """Returns the folder for data that can't be recreated."""
     stated = environment.get("XDG_STATE_HOME")
     return (Path(stated) if stated else Path.home() / ".local" / "state") / "ai-battle"
+
+
+@cache
+def prompt_template(package: str, name: str) -> Template:
+    """Returns the file `prompts/<name>.md` of a package of ours."""
+    return Template(files(package).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip())
 
 
 FOLDER, FILE = 0o700, 0o600

@@ -256,15 +256,10 @@ def first_known(sources: Iterable[tuple[str, CapabilityValues]]) -> Mapping[str,
     return known
 
 
-def capabilities_offline(name: ModelName, stated: CapabilityValues | None = None) -> ModelCapabilities:
-    """Returns what is known without asking the server; `stated` is the participant's `capabilities:`."""
-    return merge_capabilities(name, stated or {}, {})
-
-
 def merge_capabilities(
     name: ModelName, stated: CapabilityValues, asked: CapabilityValues, endpoint: str = "", note: str = ""
 ) -> ModelCapabilities:
-    """Merges all sources; `asked` is the server's answer."""
+    """Merges all sources: `stated` is the `capabilities:` in the file, `asked` the server's answer, if any."""
     refused = RefusalMemory.load().refuses(endpoint or name.provider, name.model)
     return ModelCapabilities(
         first_known(

@@ -4,6 +4,7 @@ import importlib.util
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -18,6 +19,7 @@ from ._endpoints import packaged_providers, provider_traits
 
 CATALOGUE_DATE = "2026-11-20"
 
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 - addresses that servers bind to
 ONE_LETTER = 0.93  # the similarity of two names that differ in one letter
 _LEVEL = re.compile(r"-reasoning-(none|low|medium|high)$")
 _STYLE = re.compile(r"-(reasoning|extended|extended-deep)$")
@@ -92,7 +94,7 @@ def is_local(provider: str, model: str = "", base_url: str = "") -> bool:
     traits = provider_traits(provider)
     if traits.tags and model.endswith(("-cloud", ":cloud")):
         return False
-    return is_loopback(base_url) if base_url else traits.local
+    return is_local_url(base_url) if base_url else traits.local
 
 
 def nearest_tag(name: str, tags: Iterable[str]) -> str | None:
@@ -234,11 +236,16 @@ def _unknown_model_message(text: str, custom: Collection[str]) -> str:
     return f"No provider is known for model {text!r}{way_out}"
 
 
-def is_loopback(base_url: str) -> bool:
-    """Returns whether a URL, with or without a scheme, leads to this machine."""
-    host = ""
-    try:
+def is_local_url(base_url: str) -> bool:
+    """Returns whether a URL, with or without a scheme, leads to this machine, also by a wildcard address."""
+    with suppress(ValueError):
         host = urlsplit(base_url if "//" in base_url else f"//{base_url}").hostname or ""
-        return ip_address(host).is_loopback or ip_address(host).is_unspecified
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+        return host in WILDCARDS or is_loopback(host)
+    return False
+
+
+def is_loopback(host: str) -> bool:
+    """Returns whether a host's name or address is that of this machine alone."""
+    with suppress(ValueError):
+        return ip_address(host.strip("[]")).is_loopback
+    return host == "localhost" or host.endswith(".localhost")

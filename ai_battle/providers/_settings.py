@@ -14,7 +14,7 @@ from ..core.errors import ConfigError, ContextTooLong, ProviderError
 from ..core.plugins import check_options, near
 from ..core.redaction import Redactor
 from ._calls import DEFAULT, Deadlines
-from ._names import catalogue, is_loopback
+from ._names import catalogue, is_local_url
 
 NO_KEY = "none"  # sent by SDKs that insist on a key to servers that need none
 
@@ -132,7 +132,7 @@ def find_access(
     start: str = "",
 ) -> Access:
     """Reads the variables `keys` and `urls`. A server on this machine needs no key. Raises `ConfigError`."""
-    key = find_key(provider, settings, keys, needs_key and not is_loopback(_stated_url(settings, urls)))
+    key = find_key(provider, settings, keys, needs_key and not is_local_url(_stated_url(settings, urls)))
     url = _find_url(provider, settings, urls, usual_url)
     return Access(provider, settings, key, url, address_advice(provider, settings, urls, start))
 

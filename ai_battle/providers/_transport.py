@@ -7,9 +7,7 @@ import ssl
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import lru_cache
 from io import BytesIO
-from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 from urllib.request import getproxies, proxy_bypass
@@ -20,6 +18,7 @@ from yarl import URL
 
 from ..core.errors import BadReply, TimedOut, Unreachable
 from ._breaker import loop_resource
+from ._names import is_loopback
 from ._settings import Access, public_url
 
 _ERRNOS = {
@@ -278,14 +277,7 @@ def _session() -> aiohttp.ClientSession:
 def _proxy_for(url: URL) -> str | None:
     """Returns the environment's proxy for this host, none for this machine itself."""
     host = url.host or ""
-    if _is_here(host) or proxy_bypass(host):
+    if is_loopback(host) or proxy_bypass(host):
         return None
     proxies = getproxies()
     return proxies.get(url.scheme) or proxies.get("all")
-
-
-@lru_cache
-def _is_here(host: str) -> bool:
-    with suppress(ValueError):
-        return ip_address(host).is_loopback
-    return host == "localhost" or host.endswith(".localhost")

@@ -57,13 +57,13 @@ def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
     access = find_access(settings, "anthropic", TRAITS.keys, _URLS, "https://api.anthropic.com")
     access = replace(access, url=access.url.removesuffix("/v1"))
     fixed = bool(settings.api_version) or settings.through_sdk
-    version = ApiVersion(settings.api_version or wire.CURRENT, fixed)
+    version = settings.api_version or wire.CURRENT
     reader = FramedReader if type(settings.client).__name__ == "AsyncAnthropicBedrock" else wire.StreamReader
-    messages = Messages(model, version, access.key, cache)
+    messages = Messages(model, version, fixed, access.key, cache)
     api = ApiAdapter(
         model, access, wire, messages.encode, reader=reader, most_output=messages.most_output, listing=_LIST
     )
-    return HttpClient(_transport(access, version.version), api)
+    return HttpClient(_transport(access, version), api)
 
 
 def _read_row(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -89,22 +89,15 @@ class FramedReader(wire.StreamReader):
 
 
 @dataclass(frozen=True, slots=True)
-class ApiVersion:
-    """The version of the API. A `fixed` one overrides that of the client that sent the request."""
-
-    version: str
-    fixed: bool = False
-
-    def to(self, client: Mapping[str, str]) -> str:
-        return self.version if self.fixed else client.get(VERSION, self.version)
-
-
-@dataclass(frozen=True, slots=True)
 class Messages:
-    """Encodes requests for a model; `cache` adds marks for the prompt cache."""
+    """Encodes requests for a model; `cache` adds marks for the prompt cache.
+
+    A `fixed` version of the API overrides that of the client that sent the request.
+    """
 
     model: str
-    version: ApiVersion
+    version: str
+    fixed: bool
     key: Key
     cache: bool
 
@@ -114,7 +107,7 @@ class Messages:
 
     async def encode(self, request: ModelRequest) -> HttpRequest:
         headers_of_client = _client_headers(request)
-        version = self.version.to(headers_of_client)
+        version = self.version if self.fixed else headers_of_client.get(VERSION, self.version)
         left_out = wire.unsupported_options(request.options, version, self.model)
         clamped = wire.clamped_options(request.options, version, self.model)
         headers = self._headers(headers_of_client, version)
@@ -128,7 +121,7 @@ class Messages:
 
     def _headers(self, client_headers: Mapping[str, str], version: str) -> Mapping[str, str]:
         """Returns the headers; if the client uses another version, the key is sent in that version's header."""
-        if version == self.version.version:
+        if version == self.version:
             return {name: value for name, value in client_headers.items() if name != VERSION}
         unused = {"authorization": "", "x-api-key": ""}
         return {**client_headers, **unused, **_key_header(self.key, version)}

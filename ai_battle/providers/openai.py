@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -18,6 +18,7 @@ from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Access, Settings, find_access, read_settings
 from ._transport import AiohttpTransport, Transport
 
+_PATH = "/chat/completions"
 _REASONS = re.compile(r"(^|/)(o\d|gpt-[5-9])")  # OpenAI's models that reject `max_tokens`, on any server
 _AZURE_CAUGHT_UP = "2024-09-01"  # the first version with `stream_options` and `max_completion_tokens`
 
@@ -34,7 +35,7 @@ def create(model: str, endpoint: str = "openai", *, embeds: bool = False, **opti
     access = find_access(
         settings, endpoint, row.traits.keys, row.urls, row.base_url, needs_key=row.needs_key, start=row.start
     )
-    place = _place(endpoint, model, access.url, settings)
+    url, path = _place(endpoint, model, access.url, settings)
     quirks = wire.Quirks(**_quirks(row, access, model))
 
     async def encode_text(request: ModelRequest) -> HttpRequest:
@@ -43,16 +44,10 @@ def create(model: str, endpoint: str = "openai", *, embeds: bool = False, **opti
     async def encode(request: ModelRequest) -> HttpRequest:
         body = wire.pass_request(request.raw, model, quirks) if request.raw else b""
         stream = request.wants.stream
-        return HttpRequest(place.path, body or wire.encode_request(request, model, stream=stream, quirks=quirks))
+        return HttpRequest(path, body or wire.encode_request(request, model, stream=stream, quirks=quirks))
 
     api = ApiAdapter(model, access, *((embeddings, encode_text) if embeds else (wire, encode)))
-    return HttpClient(_transport(replace(access, url=place.url)), api)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    url: str
-    path: str = "/chat/completions"
+    return HttpClient(_transport(replace(access, url=url)), api)
 
 
 def _row(endpoint: str, settings: Settings) -> Endpoint:
@@ -79,16 +74,16 @@ def _is_openais(url: str) -> bool:
     return (urlsplit(url).hostname or "").endswith("openai.com")
 
 
-def _place(endpoint: str, model: str, url: str, settings: Settings) -> _Place:
+def _place(endpoint: str, model: str, url: str, settings: Settings) -> tuple[str, str]:
     """Returns URL and path. Azure with an `api_version` has a path per deployment; its newer API is like OpenAI's."""
     if endpoint != "azure" or settings.client is not None:
-        return _Place(url)
+        return url, _PATH
     root = url.removesuffix("/openai/v1").removesuffix("/openai")
     if not (version := _azure_version(settings)):
-        return _Place(f"{root}/openai/v1")
+        return f"{root}/openai/v1", _PATH
     if settings.through_sdk:
-        return _Place(root)
-    return _Place(root, f"/openai/deployments/{quote(model, safe='')}/chat/completions?api-version={quote(version)}")
+        return root, _PATH
+    return root, f"/openai/deployments/{quote(model, safe='')}{_PATH}?api-version={quote(version)}"
 
 
 def _azure_version(settings: Settings) -> str:

@@ -24,11 +24,12 @@ from ..core.telemetry import Telemetry
 from ..evidence.store import EvidenceStore
 from ..providers._calls import RetryPolicy
 from ..providers._endpoints import provider_traits
+from ..providers._names import is_loopback
 from .admission import MEGABYTE
 from .building import RouteBuilder, RouteErrors, named_code
 from .clients import PlanStore
 from .count_stores import NAME, RedisCounts, SqliteCounts
-from .keys import KeyBudgets, Keys, is_loopback
+from .keys import KeyBudgets, Keys
 from .logs import RequestLog, Write, log_level
 from .shared import CountStore, SharedCounts
 from .state import Deployment, ServerState

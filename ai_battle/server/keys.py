@@ -6,7 +6,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hmac import compare_digest
-from ipaddress import ip_address
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -15,6 +14,7 @@ from pydantic_core import from_json, to_json
 from ..config.server import ServeKey
 from ..core.errors import BudgetExceeded
 from ..core.ledger import Budget, SpendingLimits
+from ..providers._names import is_loopback
 from .errors import Denied
 from .shared import KeyDollars, SharedCounts
 from .stored import ResponseStore
@@ -102,12 +102,6 @@ def _limits(holder: KeyHolder) -> Mapping[str, float | None]:
 
 def _limits_text(limits: Mapping[str, float | None]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in limits.items() if value is not None) or "no limits"
-
-
-def is_loopback(host: str) -> bool:
-    with suppress(ValueError):
-        return ip_address(host.strip("[]")).is_loopback
-    return host == "localhost" or host.endswith(".localhost")
 
 
 def _holder(key: ServeKey, several: bool) -> KeyHolder:

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from ..core.errors import ConfigError
-from .keys import is_loopback
+from ..providers._names import is_loopback
 
 TIMEOUT = aiohttp.ClientTimeout(total=10)
 

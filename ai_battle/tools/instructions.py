@@ -1,10 +1,9 @@
 """The instructions that a model with tools gets, besides the tools' descriptions."""
 
 from dataclasses import replace
-from functools import cache
-from importlib.resources import files
 
 from ..core.exchange import ModelRequest, ToolSpec
+from ..core.files import prompt_template
 
 
 def first_request(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
@@ -12,10 +11,9 @@ def first_request(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRe
     return replace(request, system=join_texts(request.system, prompt("data") if tools else ""), tools=tools)
 
 
-@cache
 def prompt(name: str) -> str:
     """Returns the packaged prompt `prompts/<name>.md`."""
-    return files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+    return prompt_template(__package__, name).template
 
 
 def join_texts(*texts: str) -> str:

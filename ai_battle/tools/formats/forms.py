@@ -2,14 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
-from importlib.resources import files
-from string import Template
 from typing import Protocol
 
 from ...core import plugins
 from ...core.errors import ConfigError
 from ...core.exchange import ToolSpec
+from ...core.files import prompt_template
 from ...core.messages import Message, Part, Text, ToolCall, ToolResult
 from ...wire.dialects.schemas import signature
 
@@ -47,12 +45,7 @@ def _is_dialect(found: object) -> bool:
 
 def instruction(name: str, tools: Iterable[ToolSpec]) -> str:
     """Returns the packaged prompt `prompts/<name>.md` with these tools in it."""
-    return _template(name).substitute(tools="\n\n".join(map(_description, tools)))
-
-
-@cache
-def _template(name: str) -> Template:
-    return Template(files(__package__).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip())
+    return prompt_template(__package__, name).substitute(tools="\n\n".join(map(_description, tools)))
 
 
 def _description(tool: ToolSpec) -> str:

@@ -55,12 +55,10 @@ def fit(arguments: Mapping[str, Any], schema: Schema) -> FittedArguments:
 
 def _is_settled(mended: dict[str, Any], schema: Schema) -> bool:
     """Returns whether repaired arguments fit now, as one part of a schema may want what another forbids."""
-    again = _Walk(schema)
     try:
-        again.value(mended, schema, "")
+        return _Walk(schema).fits(mended, schema)
     except ValueError:
         return False
-    return not again.repairs and not again.problems
 
 
 def arguments_error(name: str, schema: Schema, problems: tuple[str, ...]) -> str:
@@ -219,13 +217,13 @@ class _Walk:
             value = self.value(value, part, at)
         for union in filter(schema.__contains__, ("anyOf", "oneOf")):
             value = self._one_of(value, schema[union], at)
-        if "not" in schema and self._fits(value, schema["not"]):
+        if "not" in schema and self.fits(value, schema["not"]):
             self._problem(at, f"{short_json(value)} is not allowed")
         if "if" in schema:
-            value = self.value(value, schema.get("then" if self._fits(value, schema["if"]) else "else", {}), at)
+            value = self.value(value, schema.get("then" if self.fits(value, schema["if"]) else "else", {}), at)
         return value
 
-    def _fits(self, value: Any, schema: Any) -> bool:
+    def fits(self, value: Any, schema: Any) -> bool:
         _, trial = self._try(value, schema)
         return not trial.problems and not trial.repairs
 

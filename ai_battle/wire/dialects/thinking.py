@@ -7,14 +7,13 @@ from itertools import repeat
 from ...core.exchange import Stop
 from ...core.messages import Message, Text, Thinking
 
+_NAME = r"(?:\w+:)?(?:think|thinking|thought|reasoning|reflection|scratchpad)"
+_CLOSING_TAG = re.compile(f"</{_NAME}>")
 OPEN = re.compile(
-    r"<(?P<tag>(?:\w+:)?(?:think|thinking|thought|reasoning|reflection|scratchpad))>"
+    rf"<(?P<tag>{_NAME})>"
     r"|(?P<square>\[THINK\])|(?P<cohere><\|START_THINKING\|>)|(?P<gemma><\|channel>\s*thought)|(?P<kimi>◁think▷)"
 )
-CLOSE = re.compile(
-    r"</(?:\w+:)?(?:think|thinking|thought|reasoning|reflection|scratchpad)>"
-    r"|\[/THINK\]|<\|END_THINKING\|>|◁/think▷|\[BEGIN FINAL RESPONSE\]"
-)
+CLOSE = re.compile(rf"</{_NAME}>|\[/THINK\]|<\|END_THINKING\|>|◁/think▷|\[BEGIN FINAL RESPONSE\]")
 _CLOSERS = {
     "square": re.compile(r"\[/THINK\]"),
     "cohere": re.compile(r"<\|END_THINKING\|>"),
@@ -22,12 +21,11 @@ _CLOSERS = {
     "kimi": re.compile(r"◁/think▷"),
 }
 _LONGEST_TAG = 40  # characters
-_TAGS = re.compile(r"</(?:\w+:)?(?:think|thinking|thought|reasoning|reflection|scratchpad)>")
 
 
 def closer(opened: re.Match[str]) -> re.Pattern[str]:
     """Returns the pattern that ends this reasoning. Any such tag does, as models mix up `think` and `thinking`."""
-    return _CLOSERS.get(opened.lastgroup or "", _TAGS)
+    return _CLOSERS.get(opened.lastgroup or "", _CLOSING_TAG)
 
 
 class ThoughtFilter:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from ..core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
+from ..core.events import AttemptFailed, Event, ModelReplied, TextDelta, ThinkingDelta, ToolCallDelta
 from ..core.exchange import ModelResponse
 from ..core.messages import Message, Part, Text, Thinking, ToolCall
 from .bodies import dumps, read_arguments
@@ -33,7 +33,7 @@ class AnswerBlock:
     """A block of an answer. A block of kind `whole` holds a `part` that deltas can't express.
 
     `index` numbers the started blocks, `position` the started calls. `part` is set if the block comes from the final
-    message instead of deltas.
+    message instead of deltas. `is_ended` says that the reply of the model which it is from has ended.
     """
 
     kind: Literal["text", "thinking", "call", "whole"]
@@ -41,6 +41,7 @@ class AnswerBlock:
     name: str = ""
     signature: str = ""
     has_own_id: bool = False
+    is_ended: bool = False
     part: Part | None = None
     index: int = WAITING
     position: int = 0
@@ -127,6 +128,8 @@ class BlockWriter(ABC):
                 return (self.say("thinking", text) if text else b"") + self._sign(signature)
             case ToolCallDelta():
                 return self._continue_call(event)
+            case ModelReplied() | AttemptFailed() if self.last:
+                self.last.is_ended = True
         return b""
 
     def add_whole(self, part: Part) -> bytes:
@@ -138,6 +141,10 @@ class BlockWriter(ABC):
 
     def say(self, kind: TextKind, text: str) -> bytes:
         block = self._waiting[-1] if self._waiting else self._open
+        if block and block.kind == kind == "thinking" and block.is_ended:
+            # A signature covers one thought, and this one led to nothing of the answer: it is not to come back.
+            block.signature = ""
+            return self.add_block(AnswerBlock(kind), text)
         if block is None or block.kind != kind or block.signature:
             return self.add_block(AnswerBlock(kind), text)
         if block is self._open:

@@ -85,6 +85,28 @@ async def test_what_could_begin_a_secret_is_streamed_before_the_call_and_the_sig
     assert len(whole) == 2
 
 
+async def test_a_signature_covers_the_thought_of_the_answer_and_none_of_the_thoughts_before_it(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    """Anthropic refuses a thought with words of another model, and so one that a pair's helper gets back."""
+    file = tmp_path / "s.yaml"
+    pair = "{primary: ollama/phi4, secondary: anthropic/claude-opus-4-1, strategy: takeover, threshold: 1.0}"
+    file.write_text(f"server: {{routes: {{pair: {pair}}}}}")
+    fakes.ollama.always(reply("I can't help with that.", thinking="Hm, tools."))
+    fakes.anthropic.says(reply(calls=[ToolCall("run", {}, "toolu_1")], thinking="I run it."), "It is done.")
+    asks = {"max_tokens": 2000, "tools": [{"name": "run", "input_schema": {"type": "object"}}]}
+    result = [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"}]
+    async with serving(fakes, str(file)) as address, speaking(address, "pair") as client:
+        streamed = message_of(await client.stream("messages", {**HELLO, **asks})).content
+        said = [*HELLO["messages"], {"role": "assistant", "content": streamed}, {"role": "user", "content": result}]
+        await client.stream("messages", {**asks, "messages": said})
+
+    *before, thought, call = streamed
+    assert {(block["thinking"], block["signature"]) for block in before} == {("Hm, tools.", "")}
+    assert (thought["thinking"], bool(thought["signature"]), call["type"]) == ("I run it.", True, "tool_use")
+    assert fakes.anthropic.questions[-1].body["messages"][1]["content"] == [thought, call]
+
+
 async def test_a_refusal_of_anthropic_ends_as_filtered_in_the_apis_of_openai(fakes: FakeProviders) -> None:
     """What was said before it stays text; their own refusals are a text of another kind."""
     fakes.anthropic.says(*[reply("I could", stop="refusal")] * 3)

@@ -58,7 +58,7 @@ def update_spellings(tree: Node) -> tuple[Node, list[str]]:
     discussion = rename_keys_below(discussion, ("phases",), "turns", "rounds")
     models = discussion.child("models")
     if models and isinstance(models.value, dict):
-        discussion, models = _with_roles(discussion, models)
+        discussion, models = _with_roles(discussion, _with_types(models))
         discussion = discussion.with_child("models", _with_known_roles(models, notes))
     return tree.with_child("discussion", discussion), notes
 
@@ -76,6 +76,18 @@ def _move_keys(keys: tuple[str, ...], source: Node, target: Node) -> tuple[Node,
             target = target.with_child(key, source.value[key], source.keys[key])
             source = source.without(key)
     return source, target
+
+
+def _with_types(models: Node) -> Node:
+    """Expands participants that are only a type, so that whoever reads the stored configuration finds mappings."""
+    for name, participant in models.value.items():
+        if isinstance(participant.value, str):
+            models = models.with_child(name, _with_key("type", participant))
+    return models
+
+
+def _with_key(key: str, value: Node) -> Node:
+    return Node({key: value}, value.place, {key: value.place})
 
 
 def _with_roles(discussion: Node, models: Node) -> tuple[Node, Node]:
@@ -126,17 +138,11 @@ def _spell_out(tree: Node, steps: list[str]) -> Node:
     match steps[:2], section:
         case ["discussion", "tools"], Node(value=list()) if not steps[2].isdecimal():
             section = _with_key("registry", section)
-        case ["discussion", "models"], Node(value=dict(participants)) if len(steps) > 3:
-            for name, participant in participants.items():
-                if isinstance(participant.value, str):
-                    section = section.with_child(name, _with_key("type", participant))
+        case ["discussion", "models"], Node(value=dict()) if len(steps) > 3:
+            section = _with_types(section)
         case _:
             return tree
     return tree.with_child("discussion", tree.value["discussion"].with_child(steps[1], section))
-
-
-def _with_key(key: str, value: Node) -> Node:
-    return Node({key: value}, value.place, {key: value.place})
 
 
 def append_to(tree: Node, path: KeyPath, value: Node) -> Node:

@@ -49,12 +49,15 @@ def new_prompt(events: Sequence[Event], plan: Plan) -> tuple[PromptGiven, ...]:
 
 
 def require_turns_left(state: State, plan: Plan, turn: int) -> None:
-    """Raises `ConfigError` if a fork would end before anybody speaks, or if an earlier speaker has no model now."""
+    """Raises `ConfigError` if a fork would call no model, or if an earlier speaker has no model now."""
     names = [participant.name for participant in plan.participants]
     if strangers := [name for name in state.spoken if name not in names]:
         raise ConfigError(f"{strangers[0]!r} spoke before turn {turn} and has no model now{near(strangers[0], names)}")
+    if plan.outcome or not state.stop_reason:
+        return
     if state.stop_reason == "turns":
         more = "add a phase" if plan.phases else "name more with --turns"
-        raise ConfigError(f"Turn {turn} is the last of {plan.rounds} rounds; fork earlier, or {more}.")
-    if state.stop_reason:
-        raise ConfigError(f"The discussion is over after turn {turn} ({state.stop_reason}); fork it earlier.")
+        raise ConfigError(f"Turn {turn} is the last of {plan.rounds} rounds; fork earlier, {more}, or set an outcome.")
+    raise ConfigError(
+        f"The discussion is over after turn {turn} ({state.stop_reason}); fork earlier, or set an outcome."
+    )

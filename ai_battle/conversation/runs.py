@@ -91,9 +91,9 @@ def _is_run(place: Path) -> bool:
 
 
 def matching_runs(named: str, folder: Path = RUNS) -> Sequence[Path]:
-    """Returns the runs that `last`, a full name, or else a part of a name means."""
+    """Returns the runs that `last`, a full name with or without its time, or else a part of a name means."""
     known = run_directories(folder)
-    found = known[:1] if named == LAST else [run for run in known if run.name == named]
+    found = known[:1] if named == LAST else [run for run in known if named in (run.name, run.name.partition("Z-")[2])]
     return found or [run for run in known if named.casefold() in run.name.casefold()]
 
 

@@ -14,7 +14,7 @@ from ..arbiter.verdict import Verdict
 from ..benchmark.intervals import Interval, mean_difference_interval, rate_difference_interval
 from ..conversation.reading import read
 from ..conversation.rundir import REPORT
-from ..core.events import Concluded, RunForked, TurnFinished
+from ..core.events import Concluded, ModelReplied, RunForked, TurnFinished
 from ..core.exchange import NOTHING_USED, Usage
 from .account import RunAccount, account
 from .exports import write_whole
@@ -40,16 +40,20 @@ class ComparedRun:
         return account(self.run_dir)
 
     @cached_property
+    def _events(self) -> Sequence[TurnFinished | ModelReplied]:
+        """The compared turns and replies. A fork begins with those of its origin, which are not its own."""
+        own: list[TurnFinished | ModelReplied] = []
+        for _, event in read(self.run_dir):
+            if isinstance(event, TurnFinished | ModelReplied):
+                own.append(event)
+            if isinstance(event, RunForked) or (isinstance(event, TurnFinished) and event.turn <= self.after):
+                own.clear()
+        return own
+
+    @cached_property
     def turns(self) -> Mapping[int, TurnFinished]:
         """The turns by number."""
-        turns: dict[int, TurnFinished] = {}
-        after = self.after
-        for _, event in read(self.run_dir):
-            if isinstance(event, RunForked):
-                after = event.turn
-            elif isinstance(event, TurnFinished):
-                turns[event.turn] = event
-        return {number: turn for number, turn in turns.items() if number > after}
+        return {event.turn: event for event in self._events if isinstance(event, TurnFinished)}
 
     @cached_property
     def ending(self) -> str:
@@ -59,8 +63,9 @@ class ComparedRun:
 
     @property
     def usage(self) -> Usage:
-        """The usage of its turns."""
-        return sum((turn.usage for turn in self.turns.values()), NOTHING_USED)
+        """The usage of its turns, its outcome, and all else that was asked for it."""
+        replies = (event for event in self._events if isinstance(event, ModelReplied) and event.role != "arbiter")
+        return sum((reply.usage for reply in replies), NOTHING_USED)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -140,12 +145,17 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.3g}"
 
 
+def _dollars(amount: float) -> str:
+    """Formats a mean or a difference, of which "under $0.0001" would say too little."""
+    return f"${amount:.6f}" if 0 < amount < 0.0001 else dollars(amount)
+
+
 RIGHT = Measure("has what is expected", lambda run: run.is_right, lambda share: f"{share:.0%}", is_rate=True)
 MEASURES = (
     Measure("words", lambda run: sum(len(turn.message.text.split()) for turn in run.turns.values()), _number),
     Measure("turns", lambda run: len(run.turns), _number),
     Measure("tokens", lambda run: run.usage.total_tokens, _number),
-    Measure("cost", lambda run: run.usage.cost_usd, dollars),
+    Measure("cost", lambda run: run.usage.cost_usd, _dollars),
 )
 
 

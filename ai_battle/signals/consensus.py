@@ -78,11 +78,17 @@ LONGEST = 400
 
 _MARKED = _pattern(
     r"^(?:final )?(?:decision|decided|agreed|resolved|resolution)\b[^:]{0,20}:",
-    r"^(?:beschluss|entscheidung|d\u00e9cision|decisi\u00f3n|decisione)\b[^:]{0,20}:",
+    r"^(?:beschluss|entscheidung|d\u00e9cision|decisi\u00f3n|decisione|decis\u00e3o)\b[^:]{0,20}:",
+    r"^(?:\u51b3\u5b9a|\u6c7a\u5b9a)[^:\uff1a]{0,10}[:\uff1a]",
     r"\bwe(?:'ve| have)? (?:all |both |now |finally |hereby )*(?:decided?|agreed?|settled?|resolved?)\b",
     r"\b(?:it is|it's|that's|that is) (?:now |hereby )?(?:decided|agreed|settled)\b",
     r"\b(?:the|our|my) (?:final )?decision is\b|\bwir haben (?:uns )?(?:beschlossen|entschieden|geeinigt)\b",
+    r"\bnous avons (?:d\u00e9cid\u00e9|convenu)\b|\bhemos (?:decidido|acordado)\b|\babbiamo (?:deciso|concordato)\b",
+    r"\bdecidimos\b|\u6211\u4eec(?:\u5df2\u7ecf|\u4e00\u81f4)?(?:\u51b3\u5b9a|\u5546\u5b9a)",
+    r"\u306b\u6c7a(?:\u5b9a\u3057|\u3081)\u307e\u3057\u305f",
 )
+COLONS = (":", "\uff1a")
+_MAY_GO_ON = re.compile(r"(?:\d|\b[^\W\d_]{1,3}|\b[A-Z][a-z]{3})\.$")
 
 
 def decisions(texts: Iterable[str]) -> list[str]:
@@ -90,15 +96,24 @@ def decisions(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found[:LONGEST] for text in texts for found in _decisions_of(text)))
 
 
-# A marker that ends with a colon ("Decision:") is the heading of the sentence after it, so both are kept together.
 def _decisions_of(text: str) -> Iterator[str]:
-    heading = ""
-    for sentence in sentences(text):
-        whole = f"{heading} {sentence}".strip()
-        heading = ""
-        if not re.search(_MARKED, whole.replace("\u2019", "'"), re.IGNORECASE):
-            continue
-        if whole.endswith(":"):
-            heading = whole
-        else:
-            yield whole
+    decision = ""
+    for sentence in sentences(re.sub(r"(?<=[\u3002\uff01\uff1f])", " ", text)):
+        if decision and not _goes_on(decision, sentence):
+            yield decision
+            decision = ""
+        if decision or re.search(_MARKED, sentence.replace("\u2019", "'"), re.IGNORECASE):
+            decision = f"{decision} {sentence}".strip()
+    if decision and not decision.endswith(COLONS):
+        yield decision
+
+
+def _goes_on(decision: str, sentence: str) -> bool:
+    """Checks whether a sentence may belong to the decision before it: nobody could guess the other half.
+
+    A marker that ends with a colon ("Decision:") is a heading. A full stop after a number or a short word, or before a
+    small letter or a number, may belong to a date or an abbreviation ("14. Juni", "Prof. Ito", "5 p.m. in").
+    """
+    begins_small = sentence[0].islower() or sentence[0].isdigit()
+    may_go_on = bool(_MAY_GO_ON.search(decision)) or (decision.endswith(".") and begins_small)
+    return may_go_on or decision.endswith(COLONS)

@@ -24,7 +24,7 @@ discussion:
   goal: Count upwards.
   models:
     Ann: {type: gpt-4o}
-    Bob: {type: gpt-4o}
+    Bob: gpt-4o
 """
 LETTERS = """
 discussion:
@@ -224,7 +224,7 @@ class TestBadInput:
         ("arguments", "words"),
         [
             (("--at", 9), "can't be forked after turn 9; turns 1 to 6 are over"),
-            (("--at", 6), "fork earlier, or name more with --turns"),
+            (("--at", 6), "fork earlier, name more with --turns, or set an outcome"),
             (("--at", 2, "--swap", "Bob"), "PARTICIPANT=TYPE"),
             (("--at", 2, "--swap", "Rob=gpt-4o"), "did you mean 'Bob'"),
             (("--at", 2, "--expect", "("), "not a regular expression"),
@@ -242,6 +242,16 @@ class TestBadInput:
 
     def test_a_folder_that_is_no_run_is_said_to_be_none(self, ai_battle: Run, folder: Path) -> None:
         assert "is not a run directory" in ai_battle("fork", folder, "--at", 1).err
+
+    def test_the_outcome_of_a_run_that_was_over_is_all_that_is_asked_for(
+        self, ai_battle: Run, talk: Path, fakes: FakeProviders
+    ) -> None:
+        fakes.openai.says("The minutes: they counted.")
+        wish = "discussion.outcome=Write the minutes."
+        assert ai_battle("fork", talk, "--at", 40, "--set", wish, "--out", "b", "-q").code == 0
+
+        assert [path.read_text().strip() for path in Path("b").rglob("outcome.md")] == ["The minutes: they counted."]
+        assert len(fakes.openai.requests) == 1
 
     def test_more_rounds_let_a_run_that_was_over_go_on(self, ai_battle: Run, letters: Path) -> None:
         ai_battle(

@@ -57,6 +57,8 @@ def test_part_of_a_name_is_enough_for_every_command_that_reads_a_run(ai_battle: 
     talk(ai_battle, "rain")
 
     assert ai_battle("show", "win", 1).lines[-1] == "It rains."
+    talk(ai_battle, "wind-changed-1")
+    assert ai_battle("show", "wind", 1).lines[-1] == "It rains."
     assert ai_battle("show", "last", 2).lines[-1] == "Let it."
     assert ai_battle("export", "rain").out.count("It rains.") == 1
 

@@ -96,6 +96,20 @@ def test_thanks_before_something_new_are_no_goodbye(text: str) -> None:
         ("- We agreed: 10 euro", ["We agreed: 10 euro"]),
         ("Indecision: a poem. We discussed the decision process.", []),
         ("Wir haben beschlossen, zu warten.", ["Wir haben beschlossen, zu warten."]),
+        ("BESCHLUSS: Das Fest ist am 14. Juni.", ["BESCHLUSS: Das Fest ist am 14. Juni."]),
+        ("Gut. Wir haben beschlossen, ca. 20 € zu zahlen. Danach!", ["Wir haben beschlossen, ca. 20 € zu zahlen."]),
+        (
+            "DECISION: Prof. Ito speaks at 5 p.m. in Hall B. Who else?",
+            ["DECISION: Prof. Ito speaks at 5 p.m. in Hall B. Who else?"],
+        ),
+        ("We agreed on approx. 400 euro. Further points?", ["We agreed on approx. 400 euro."]),
+        ("Decision:", []),
+        ("好的。决定:活动在六月十四日。然后买饮料。", ["决定:活动在六月十四日。"]),
+        ("お祭りは六月十四日に決めました。飲み物は。", ["お祭りは六月十四日に決めました。"]),
+        (
+            "Decisão: a festa é no dia 14. Nous avons décidé de louer.",
+            ["Decisão: a festa é no dia 14. Nous avons décidé de louer."],
+        ),
     ],
 )
 def test_marked_decisions_are_found_as_whole_sentences(text: str, found: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Cleans an answer for its reader: removes thinking, template tokens, padding and role labels."""
+"""Cleans an answer for its reader: removes thinking, template tokens, padding, role labels and quote marks."""
 
 import re
 from dataclasses import dataclass
@@ -30,6 +30,8 @@ _NEXT_TURN = re.compile(
 )
 _MAY_THINK = re.compile(r"[<\[\u25c1]")
 _LAST_CHANNEL = re.compile(r"<\|channel\|>final[^<\n]{0,40}<\|message\|>")
+_BLOCK_QUOTE = re.compile(r"(?:>(?!>)[^\n]*(?:\n\s*|\Z))+")
+_QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
 _EMPHASIS = re.compile(
     r"\*\*(?![\d(])|\*\*(?<![\d)]\*\*)|__(?!\w)|__(?<!\w__)|\*(?<![\w*]\*)(?=\w)|\*(?<=\w\*)(?![\w*\s])"
 )
@@ -55,7 +57,13 @@ def cleaned_answer(text: str) -> CleanedAnswer:
     if opened := _LEADING_TOKENS.match(answer):
         answer = answer[opened.end() :]
     answer = _without_padding(answer)
-    return CleanedAnswer((_INSIDE.sub("", answer) if "<" in answer else answer).strip(), thought, next_turn)
+    answer = (_INSIDE.sub("", answer) if "<" in answer else answer).strip()
+    return CleanedAnswer(without_quote(answer), thought, next_turn)
+
+
+def without_quote(text: str) -> str:
+    """Removes the marks of a block quote if all of a text is one."""
+    return _QUOTE_MARK.sub("", text).strip() if text.startswith(">") and _BLOCK_QUOTE.fullmatch(text) else text
 
 
 def without_emphasis(text: str) -> str:

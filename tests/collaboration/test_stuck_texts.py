@@ -69,6 +69,8 @@ FRAMES = {
         "{} Hope that helps!",
         "Great question! {}",
         "{}\n\nWould you like me to explain it in more detail?",
+        "> {}",
+        "Here you go:\n\n> {}",
     ),
     "de": (
         "Klar! {}",
@@ -100,7 +102,7 @@ FRAMED_WRONG = (
 
 
 @pytest.mark.parametrize(("language", "prompt", "answer"), [*FRAMED_RIGHT, *FRAMED_WRONG])
-def test_courtesies_around_an_answer_change_nothing(language: str, prompt: str, answer: str) -> None:
+def test_courtesies_and_quote_marks_around_an_answer_change_nothing(language: str, prompt: str, answer: str) -> None:
     is_wrong = (language, prompt, answer) in FRAMED_WRONG
     framed = [frame.format(answer) for frame in FRAMES[language]]
 

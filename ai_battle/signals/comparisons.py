@@ -26,13 +26,14 @@ _COMPARED = rf"(?:({_LARGER})|{_SMALLER})"
 _PARTED = "\n\0\n"
 # "A tenth of 50 is less than 6" and "room 12 is larger than 14" compare something else than these numbers.
 _BEFORE = (
-    r"(?:^|[.,;:!\n(\"]\s{0,3}|\b(?:that|so|and|since|because|as|number|means|dass|weil|denn|und|zahl|que|car|et|nombre"
+    r"(?:^|[.,;:!\n(\"=]\s{0,3}|\b(?:that|so|and|since|because|as|number|means|dass|weil|denn|und|zahl|que|car|et|nombre"
     r"|porque|y|n\u00famero|che|perch\u00e9|e|dat|want|en|\u017ce|bo|i) )"
 )
+_WHICH = r"(?:, (?:which|was|ce qui|lo que|o que|il che|wat|co))?"
 _THAN = r" (?:than|als|que|di|dan|ni\u017c|od|\u00e0) "
 _THAN_NUMBER = re.compile(rf"{_THAN}\**[-\u2212]?\d")
 _COMPARISON = re.compile(
-    rf"{_BEFORE}{_NUMBER}{_UNIT} {_IS} (?:[a-z]{{4,9}} )?{_COMPARED}{_THAN}{_NUMBER}{_UNIT}",
+    rf"{_BEFORE}{_NUMBER}{_UNIT}{_WHICH} {_IS} (?:[a-z]{{4,9}} )?{_COMPARED}{_THAN}{_NUMBER}{_UNIT}",
     re.IGNORECASE | re.MULTILINE,
 )
 _OF_TWO = r"(?: (?:one|number|value|fraction|decimal|zahl|nombre|n\u00famero|numero|getal|liczba))?"

@@ -30,9 +30,8 @@ _ONE_OF = re.compile(
 )
 _ROW = re.compile(r"^.*(?:\||\t|<t[rd]\b|&).*$", re.MULTILINE)
 _ITEM = re.compile(r"^([ \t]{0,8})(?:[-*+\u2022]|\d{1,3}[.)]|\[\d\])[ \t]+\S", re.MULTILINE)
-_BETWEEN = re.compile(
-    r",\s(?:and |or |und |et |y |e |en |i |ve |\u0438 )?|\s(?:and|und|et|y|e|en|i|ve|\u0438)\s|[\uff0c\u3001;]"
-)
+_AND = r"(?:and|or|und|oder|sowie|et|ou|y|o|e|en|of|i|lub|ve|veya|\u0438|\u0438\u043b\u0438)"
+_BETWEEN = re.compile(rf",\s(?:{_AND}\s)?|\s{_AND}\s|[\uff0c\u3001;]")
 _SENTENCE_END = re.compile(
     r"(?<=[^\W_]{2})[)\"'\u201d]{0,2}[.!?]+[)\"'\u201d*_]{0,2}(?:\s+|\Z)|[\u3002\uff01\uff1f\u0964]+\s*"
 )

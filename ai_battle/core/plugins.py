@@ -59,12 +59,14 @@ def load_file(path: Path, failed: str) -> ModuleType:
     assert spec
     assert spec.loader
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    try:
-        # What the file prints must not mix with our output, which other programs may parse.
-        with translate_errors(failed, ConfigError), redirect_stdout(sys.stderr):
+    # What the file prints must not mix with our output, which other programs may parse.
+    with translate_errors(failed, ConfigError), redirect_stdout(sys.stderr):
+        try:
             spec.loader.exec_module(module)
-    except SystemExit as error:
-        raise ConfigError(f"{failed}: the file ends the program ({error.code})") from error
+        except SystemExit as error:
+            raise ConfigError(f"{failed}: the file ends the program ({error.code})") from error
+        except ConfigError as error:
+            raise ConfigError(f"{failed}: {error}") from error
     return module
 
 

@@ -117,6 +117,7 @@ def test_a_tool_of_an_installed_package_is_found_by_its_entry_point(
         ("import nothing_of_this_name", "bad.py do not load: ModuleNotFoundError"),
         ("1 / 0", "bad.py do not load: ZeroDivisionError"),
         ("import sys; sys.exit(3)", r"bad.py do not load: the file ends the program \(3\)"),
+        (TOOL.replace("def whisper(", "def whisper(*all, "), r"bad.py do not load: whisper can't be a tool: .*\*all"),
         ("x = 1", "bad.py has no tools"),
         ("from ai_battle import Tool", "bad.py has no tools"),
         (TOOL.replace('name = "shout"', 'name = ""'), "has no name"),

@@ -19,6 +19,7 @@ _FOLLOWING = re.compile(r"\n(?=<parameter=(?P<key>[^<>\s]+)>)")
 _NOISE_END = re.compile(r"\]<\]minimax\[>\[\Z")
 _PARTIAL = re.compile(r"\s*(?:[<\]`BE][^>\n]{0,200})?\Z")
 _BLANK_REST = re.compile(r"\s*\Z")
+_CHARACTER_DATA = re.compile(r"\s*<!\[CDATA\[(?P<text>.*)\]\]>\s*\Z", re.DOTALL)
 _ATTRIBUTE = r"([\w\-]{1,80})\s?=\s?(\"[^\"]{0,2000}\"|'[^']{0,2000}')"
 ATTRIBUTES = re.compile(
     rf"<(?P<tag>[A-Za-z_][\w.\-:]{{0,80}})"
@@ -124,6 +125,8 @@ def _raw_value(source: Source, at: int, notation: Notation, key: str) -> tuple[s
 
 def _value(raw: str, marks: str, schema: Any) -> Any:
     """Converts the value's text. One newline on each side belongs to the notation, not to the value."""
+    if quoted := _CHARACTER_DATA.match(raw):
+        raw = quoted["text"]
     text = raw.removeprefix("\n")
     text = text[:-1] if text.endswith("\n") and raw.startswith("\n") else text
     if 'string="true"' in marks or 'type="string"' in marks:

@@ -54,6 +54,8 @@ EXPLICIT = (
         '<antml:parameter name="limit">3</antml:parameter>\n</antml:invoke>\n</antml:function_calls>', (LOOK,)),
     Row("name and arguments in elements", '<tool_call>\n<name>look_up</name>\n<arguments>{"word": "żółw", "limit": 3}</arguments>\n'
         "</tool_call>", (LOOK,)),
+    Row("character data in a value", f'<invoke name="save.file">\n<parameter name="path">a/b.md</parameter>\n'
+        f'<parameter name="body"><![CDATA[{CODE}]]></parameter>\n</invoke>', (SAVE,)),
     Row("the older invoke", "<function_calls>\n<invoke>\n<tool_name>look_up</tool_name>\n<parameters>\n<word>żółw</word>\n"
         "<limit>3</limit>\n</parameters>\n</invoke>\n</function_calls>", (LOOK,)),
     Row("qwen coder", f"<tool_call>\n<function=save.file>\n<parameter=path>\na/b.md\n</parameter>\n<parameter=body>\n{CODE}\n"

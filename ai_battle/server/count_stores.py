@@ -1,17 +1,14 @@
 """Stores of shared counts: SQLite for workers on one machine, Redis or Valkey for several machines."""
 
-import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from secrets import token_hex
 from sqlite3 import Connection
 
 from ..core.database import Database
-from ..core.errors import ConfigError
-from ..core.files import is_locked
 from ..core.redis_scripts import PREFIX, RedisScripts
-from .shared import DEAD_SECONDS, DOLLARS, MERGE_SECONDS, PLACES, Amounts, ClaimAnswer
+from .shared import DEAD_SECONDS, MERGE_SECONDS, PLACES, Amounts, ClaimAnswer
 
 NAME = "counts.sqlite"
 FORMAT = 1
@@ -49,10 +46,9 @@ class SqliteCounts:
     """Shared counts in SQLite. Each step takes some 20 microseconds, so it runs in the event loop itself."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
-        """Opens the folder's file. A new one imports what earlier versions counted. Raises `ConfigError`."""
+        """Opens the folder's file, a new one if there is none. Raises `ConfigError`."""
         self._database = Database(folder / NAME, _SCHEMA, FORMAT, lock_seconds=LOCK_SECONDS)
         self.clock = clock
-        self._count_earlier(sorted(folder.glob("worker-*/spent.json")))
 
     async def claim(self, worker: str, name: str, own: Amounts, limit: float) -> ClaimAnswer:
         with self._database.transaction() as connection:
@@ -99,32 +95,11 @@ class SqliteCounts:
         used, held = connection.execute(_OTHERS, values).fetchone()
         return used, held
 
-    def _count_earlier(self, files: Sequence[Path]) -> None:
-        """Imports the spending files of earlier versions and deletes them: a new database would count them again."""
-        spent = {file.parent.name: [*_read_spent(file)] for file in files}
-        with self._database.transaction() as connection:
-            for worker, keys in spent.items():
-                rows = ((f"{DOLLARS}{key}", worker, *Amounts(dollars, 0.0, 1)) for key, dollars in keys)
-                connection.executemany(_TAKE_OVER, rows)
-                _add_up(connection, worker)
-        for file in files:
-            file.unlink(missing_ok=True)
-
 
 def _add_up(connection: Connection, worker: str) -> None:
     connection.execute(_ADD_UP, (PLACES, worker))
     connection.execute("DELETE FROM amounts WHERE worker = ?", (worker,))
     connection.execute("DELETE FROM workers WHERE worker = ?", (worker,))
-
-
-def _read_spent(file: Path) -> Iterator[tuple[str, float]]:
-    if is_locked(file.parent):
-        raise ConfigError(f"An earlier version of ai-battle still serves from {file.parent}; end it first.")
-    try:
-        for name, dollars in json.loads(file.read_bytes()).items():
-            yield str(name), float(dollars)
-    except (ValueError, AttributeError, TypeError) as error:
-        raise ConfigError(f"{file} is not a record of what keys have spent; fix or remove it.") from error
 
 
 _HEAD = f"""

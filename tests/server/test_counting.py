@@ -1,7 +1,6 @@
 """What workers count together: the same for a file of one machine and for a Redis of many."""
 
 import asyncio
-import json
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -134,25 +133,6 @@ async def test_a_dead_worker_is_known_by_the_clock_of_the_redis(redis: RedisProc
             assert await claim(store, "b", PLACES, Amounts(0, 1, 2)) == pytest.approx([True, 0.0, 0.0])
         assert await client.hkeys(f"ai-battle:{PLACES}") == [b"b", b""]
     await store.end("b", [])
-
-
-async def test_what_earlier_versions_kept_for_each_worker_is_taken_over_once(tmp_path: Path) -> None:
-    for number, dollars in enumerate((0.25, 0.5)):
-        (tmp_path / f"worker-{number}").mkdir()
-        (tmp_path / f"worker-{number}" / "spent.json").write_text(json.dumps({"team": dollars}))
-
-    for _ in range(2):
-        store = SqliteCounts(tmp_path)
-        assert await claim(store, "a", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.75, 0.0])
-        await store.end("a", [DOLLARS])
-
-
-def test_what_was_written_and_can_not_be_read_is_not_taken_for_nothing(tmp_path: Path) -> None:
-    (tmp_path / "worker-0").mkdir()
-    (tmp_path / "worker-0" / "spent.json").write_text("[1")
-
-    with pytest.raises(ConfigError, match="is not a record of what keys have spent"):
-        SqliteCounts(tmp_path)
 
 
 @pytest.mark.parametrize(

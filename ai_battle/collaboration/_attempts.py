@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeGuard
+from typing import Any
 
 from ..core.client import ModelClient, require_client
 from ..core.errors import ConfigError, EmptyAnswer, ProviderError, Refused
@@ -80,16 +80,6 @@ def hopeless(signal: str, reason: str) -> Assessment:
     return Assessment(0.0, 1.0, True, {signal: 1.0}, reason, at_once=True)
 
 
-class TurnCounter(Protocol):
-    """A detector that counts turns, to hold a rate of help."""
-
-    def record_turn(self, *, stuck: bool) -> None: ...
-
-
-def _counts_turns(detector: Judges) -> TypeGuard[TurnCounter]:
-    return hasattr(detector, "record_turn")
-
-
 class Attempts:
     """The attempts of `primary` at one request, and helpers' answers in their place; only the best is kept.
 
@@ -149,7 +139,7 @@ class Attempts:
 
     def record_turn(self) -> None:
         """Reports the turn to a detector that holds a rate of help."""
-        if _counts_turns(self.detector):
+        if isinstance(self.detector, StuckDetector):
             self.detector.record_turn(stuck=self.stuck)
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import log
-from typing import Protocol, TypeGuard
+from typing import Protocol
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, ProviderError, ToolError, translate_errors
@@ -14,6 +14,7 @@ from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked
 from ..judging.agreement import WORTH, Ballot, ballot
 from ..judging.assessment import Assessment, Context
+from ..judging.detector import StuckDetector
 from ._prompts import HelpCase, advice_request, excerpt, request_in_place
 from ._turn import FAILURES, CheckResult, Draft, Turn
 from ._wrappers import MutedClient
@@ -57,16 +58,6 @@ class Judges(Protocol):
     def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment: ...
 
 
-class WeighsEvidence(Protocol):
-    """A detector that takes the results of other checks into account."""
-
-    def assess_with(self, request: ModelRequest, response: ModelResponse, evidence: Evidence) -> Assessment: ...
-
-
-def _weighs_evidence(detector: Judges) -> TypeGuard[WeighsEvidence]:
-    return hasattr(detector, "assess_with")
-
-
 def _is_stuck(judged: Assessment) -> bool:
     return judged.stuck
 
@@ -86,7 +77,7 @@ async def assess(
     """
     results = verified or ()
     judged = first_assessment(detector, request, draft, results)
-    if judged.at_once or not _weighs_evidence(detector):
+    if judged.at_once or not isinstance(detector, StuckDetector):
         return judged
     response, known = draft.response, _evidence(draft, results)
     weigh = partial(detector.assess_with, request, response)
@@ -105,7 +96,7 @@ def first_assessment(
     detector: Judges, request: ModelRequest, draft: Draft, results: Sequence[CheckResult]
 ) -> Assessment:
     """Returns the detector's judgement of what is known already, without further checks."""
-    if not _weighs_evidence(detector):
+    if not isinstance(detector, StuckDetector):
         return detector.assess_response(request, draft.response)
     return _with_words(detector.assess_with(request, draft.response, _evidence(draft, results)), results)
 

@@ -3,7 +3,7 @@
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from ..core.client import ModelClient, run_together
 from ..core.errors import ProviderError
@@ -29,14 +29,6 @@ class Doubts(Judges, Protocol):
     """Judges answers; one with a quality below `threshold` is doubted."""
 
     threshold: float
-
-
-@runtime_checkable
-class CalibratedDetector(Protocol):
-    """A detector calibrated on the user's own answers, which knows from agreement when to doubt one."""
-
-    @property
-    def agreement(self) -> Agreement | None: ...
 
 
 class Poll:
@@ -135,7 +127,7 @@ class Poll:
 
     @property
     def _agreement(self) -> Agreement | None:
-        return self._detector.agreement if isinstance(self._detector, CalibratedDetector) else None
+        return self._detector.agreement if isinstance(self._detector, StuckDetector) else None
 
     def _is_poor(self, answer: Candidate, judged: Assessment | None = None) -> bool:
         known = self.with_votes(answer, judged)

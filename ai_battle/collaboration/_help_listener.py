@@ -3,7 +3,7 @@
 from collections.abc import Awaitable
 
 from ..core.events import Emit, Event, ModelReplied
-from ..core.helping import AnswersCompared, BoostStep, HelpAsked, HelpFailed, StuckFound
+from ..core.helping import AnswersCompared, HelpArrival, StuckFound
 from ..core.ledger import Ledger
 
 
@@ -12,23 +12,19 @@ class HelpListener:
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
-        self._had_help = False
-        self._has_asked = False
+        self._help = HelpArrival()
         self.helper = Ledger()
         self.seconds = 0.0
         self.reason = ""
         self._is_kept = False
 
     def __call__(self, event: Event) -> Awaitable[None]:
+        self._help.apply(event)
         match event:
-            case HelpAsked():
-                self._had_help, self._has_asked = self.helped, event.is_help
             case StuckFound(reason=reason):
                 self.reason = reason
             case AnswersCompared(is_replaced=is_replaced):
                 self._is_kept = not is_replaced
-            case HelpFailed() | BoostStep(outcome="other"):
-                self._has_asked = False
             case ModelReplied(role="helper" | "boost"):
                 self.helper.book(event)
                 self.seconds += event.seconds
@@ -36,8 +32,7 @@ class HelpListener:
 
     @property
     def helped(self) -> bool:
-        """True if a helper contributed; one that was asked counts until it fails."""
-        return self._had_help or self._has_asked
+        return self._help.has_come
 
     @property
     def has_changed(self) -> bool:

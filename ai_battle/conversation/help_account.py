@@ -7,7 +7,17 @@ from typing import Any
 
 from ..core.events import Event, ModelReplied, TurnFailed, TurnFinished, TurnStarted
 from ..core.exchange import DOLLAR_DIGITS, NOTHING_USED, Usage
-from ..core.helping import AnswersCompared, BoostStep, DraftDropped, HelpAsked, HelpFailed, HelpSummed, Role, StuckFound
+from ..core.helping import (
+    AnswersCompared,
+    BoostStep,
+    DraftDropped,
+    HelpArrival,
+    HelpAsked,
+    HelpFailed,
+    HelpSummed,
+    Role,
+    StuckFound,
+)
 from .participant import Cost
 
 _ARRIVAL_EVENTS = (HelpAsked, HelpFailed, BoostStep, StuckFound, ModelReplied)
@@ -46,31 +56,24 @@ class _Row:
         return Usage(rest.input_tokens, rest.output_tokens, cost_usd=rest.cost_usd, estimated=rest.estimated)
 
 
-@dataclass(slots=True)
-class _HelpArrival:
-    """Tracks whether help arrived in a turn: it did unless the helper failed before the model itself went on.
+@dataclass
+class _TurnHelp(HelpArrival):
+    """Also takes help for received once the model itself goes on: a helper that fails then has helped all the same.
 
     `latest` counts the helper's calls since it was last asked: what it had replied before was advice, or dropped.
     """
 
-    asked: bool = False
-    came: bool = False
     latest: _Row = field(default_factory=_Row)
 
-    @property
-    def has_come(self) -> bool:
-        return self.came or self.asked
-
-    def apply(self, event: Event) -> None:
+    def apply(self, event: object) -> None:
         match event:
             case HelpAsked():
-                self.came, self.asked, self.latest = self.has_come, event.is_help, _Row()
-            case HelpFailed() | BoostStep(outcome="other"):
-                self.asked = False
+                self.latest = _Row()
             case StuckFound() | ModelReplied(role="own"):
                 self.came, self.asked = self.has_come, False
             case ModelReplied(role="helper" | "boost"):
                 self.latest.count(event)
+        super().apply(event)
 
 
 @dataclass(slots=True)
@@ -84,7 +87,7 @@ class HelpAccount:
     large: Mapping[str, Cost] = field(default_factory=dict)
     _rows: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
     _turn: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
-    _arrivals: defaultdict[str, _HelpArrival] = field(default_factory=lambda: defaultdict(_HelpArrival))
+    _arrivals: defaultdict[str, _TurnHelp] = field(default_factory=lambda: defaultdict(_TurnHelp))
     asked: Counter[str] = field(default_factory=Counter)
     _turns: int = 0
     _helped: int = 0
@@ -136,7 +139,7 @@ class HelpAccount:
     def _end_turn(self, event: TurnFinished | TurnFailed) -> None:
         speaker = event.speaker
         mine = {role: self._turn.pop((name, role)) for name, role in [*self._turn] if name == speaker}
-        arrival = self._arrivals.pop(speaker, _HelpArrival())
+        arrival = self._arrivals.pop(speaker, _TurnHelp())
         if isinstance(event, TurnFailed):
             return
         self._turns += not self.large or speaker in self.large

@@ -302,6 +302,25 @@ HelpEvent = (
 E = TypeVar("E")
 
 
+@dataclass(slots=True)
+class HelpArrival:
+    """Tracks from events whether a helper contributed to an answer; one that was asked counts until it fails."""
+
+    came: bool = False
+    asked: bool = False
+
+    @property
+    def has_come(self) -> bool:
+        return self.came or self.asked
+
+    def apply(self, event: object) -> None:
+        match event:
+            case HelpAsked():
+                self.came, self.asked = self.has_come, event.is_help
+            case HelpFailed() | BoostStep(outcome="other"):
+                self.asked = False
+
+
 def without_texts(event: E) -> E:
     """Returns the event without the texts of helping, which never became part of the conversation."""
     match event:

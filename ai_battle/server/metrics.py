@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ..core.errors import AIBattleError, Unreachable
 from ..core.events import AttemptFailed, Event, Warned
 from ..core.exchange import Usage
-from ..core.helping import NOT_NEEDED, VERIFICATION, BoostStep, HelpAsked, HelpFailed
+from ..core.helping import NOT_NEEDED, VERIFICATION, BoostStep, HelpArrival, HelpFailed
 from ..core.ledger import Budget
 from .errors import BrokenStream, Crashed, Denied, client_failure
 from .keys import ANYBODY, KeyHolder
@@ -55,29 +55,19 @@ class RequestStats:
     reason: str = ""
     content: dict[str, str] = field(default_factory=dict)
     is_delivered: bool = False
-    _helps: bool = False
-    _has_helped: bool = False
+    _help: HelpArrival = field(default_factory=HelpArrival)
 
     async def __call__(self, event: Event) -> None:
+        self._help.apply(event)
         match event:
-            case HelpAsked() | HelpFailed() | BoostStep():
-                self._count_help(event)
+            case HelpFailed(kind=kind) if kind != NOT_NEEDED:
+                self.help_failed.append(kind or (UNVERIFIED if event.strategy == VERIFICATION else NOTHING))
+            case BoostStep(outcome=outcome):
+                self.outcomes.append(outcome)
             case Warned(option=option) if option and option not in self.left_out:
                 self.left_out.append(option)
             case AttemptFailed(kind=str(kind)):
                 self.upstream_errors.append(kind)
-
-    def _count_help(self, event: HelpAsked | HelpFailed | BoostStep) -> None:
-        match event:
-            case HelpAsked():
-                self._has_helped, self._helps = self.has_help, event.is_help
-            case HelpFailed(kind=kind):
-                self._helps = False
-                if kind != NOT_NEEDED:
-                    self.help_failed.append(kind or (UNVERIFIED if event.strategy == VERIFICATION else NOTHING))
-            case BoostStep(outcome=outcome):
-                self.outcomes.append(outcome)
-                self._helps = self._helps and outcome != "other"
 
     @property
     def usage(self) -> Usage:
@@ -90,8 +80,7 @@ class RequestStats:
 
     @property
     def has_help(self) -> bool:
-        """True if a helper contributed; one that is being asked counts until it fails."""
-        return self._has_helped or self._helps
+        return self._help.has_come
 
     def mark_first_token(self) -> None:
         """Marks the time at which the first part of the answer goes to the client."""

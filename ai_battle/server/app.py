@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from math import ceil
 from typing import TypeAlias
 
@@ -34,10 +35,7 @@ GUARDED = translate_errors("The server failed", Crashed)
 APIS = {"/v1/messages": MESSAGES, "/v1/chat/completions": CHAT, "/v1/responses": RESPONSES}
 COUNT = "/v1/messages/count_tokens"
 MODELS = ("/models", "/v1/models")
-OPERATING = ("/", "/healthz", "/readyz", "/metrics", "/pairs")
-METHODS = {**dict.fromkeys((*APIS, COUNT), "POST"), **dict.fromkeys((*MODELS, *OPERATING), "GET, HEAD")}
 
-Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Answers: TypeAlias = Callable[[ServerState, Api, web.Request, RequestStats], Awaitable[web.StreamResponse]]
 
 
@@ -45,42 +43,37 @@ def create_app(state: ServerState) -> web.Application:
     """Builds the application. Serve it with `handler_cancellation=True`, so that a disconnect cancels the work."""
     app = web.Application()
     for path, api in APIS.items():
-        app.router.add_post(path, _account(state, _answer, api))
-    app.router.add_post(COUNT, _account(state, _count_tokens, MESSAGES))
+        app.router.add_post(path, partial(_account, state, _answer, api))
+    app.router.add_post(COUNT, partial(_account, state, _count_tokens, MESSAGES))
     for path in MODELS:
-        app.router.add_get(path, _account(state, _list_models))
-        app.router.add_get(f"{path}/{{name:.+}}", _account(state, _show_model))
-    handlers = _alive, _alive, _readiness(state), _metrics(state), _pairs(state)
-    for path, handler in zip(OPERATING, handlers, strict=True):
-        app.router.add_get(path, handler)
+        app.router.add_get(path, partial(_account, state, _list_models, None))
+        app.router.add_get(f"{path}/{{name:.+}}", partial(_account, state, _show_model, None))
+    for path, show in OPERATING.items():
+        app.router.add_get(path, partial(show, state))
     app.router.add_route("*", "/{path:.*}", _refuse_address)
     return app
 
 
-def _account(state: ServerState, answers: Answers, api: Api | None = None) -> Handler:
-    """Returns a handler that counts each request and reports errors in the shape of the request's API.
+async def _account(state: ServerState, answers: Answers, api: Api | None, http: web.Request) -> web.StreamResponse:
+    """Counts a request and reports errors in the shape of its API.
 
     Without an `api` the address belongs to both Anthropic's and OpenAI's API, and the headers decide.
     """
-
-    async def handle(http: web.Request) -> web.StreamResponse:
-        shape = api or (MESSAGES if is_anthropic(http.headers) else CHAT)
-        stats = RequestStats(shape.name)
-        try:
-            with GUARDED:
-                stats.holder = state.keys.holder(http.headers)
-                stats.budget.payer = stats.holder.name
-                return await answers(state, shape, http, stats)
-        except AIBattleError as error:
-            stats.record_failure(error)
-            return _refuse(shape, state.failure(error, stats.model), retry_headers(error), stats, http)
-        except asyncio.CancelledError:
-            stats.record_departure()
-            raise
-        finally:
-            state.account(stats)
-
-    return handle
+    shape = api or (MESSAGES if is_anthropic(http.headers) else CHAT)
+    stats = RequestStats(shape.name)
+    try:
+        with GUARDED:
+            stats.holder = state.keys.holder(http.headers)
+            stats.budget.payer = stats.holder.name
+            return await answers(state, shape, http, stats)
+    except AIBattleError as error:
+        stats.record_failure(error)
+        return _refuse(shape, state.failure(error, stats.model), retry_headers(error), stats, http)
+    except asyncio.CancelledError:
+        stats.record_departure()
+        raise
+    finally:
+        state.account(stats)
 
 
 async def _answer(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
@@ -211,50 +204,40 @@ def _refuse(
     return response
 
 
-async def _alive(http: web.Request) -> web.StreamResponse:
+async def _alive(state: ServerState, http: web.Request) -> web.StreamResponse:
     return web.json_response({"status": "ok"})
 
 
-def _readiness(state: ServerState) -> Handler:
-    async def handle(http: web.Request) -> web.StreamResponse:
-        """Reports whether any upstream is up, judging by earlier calls. With a key, also reports which."""
-        waits = {
-            str(model.name): ceil(upstream_at(model.upstream).waiting(str(model.name)))
-            for model in state.current.models
-        }
-        upstreams = {name: {"up": not wait, **({"retry_after": wait} if wait else {})} for name, wait in waits.items()}
-        is_ready = not waits or not all(waits.values())
-        status = {"status": "ready" if is_ready else "no upstream answers"}
-        shown = {**status, "upstreams": upstreams} if _has_key(state, http) else status
-        return web.json_response(shown, status=200 if is_ready else 503)
-
-    return handle
+async def _readiness(state: ServerState, http: web.Request) -> web.StreamResponse:
+    """Reports whether any upstream is up, judging by earlier calls. With a key, also reports which."""
+    waits = {
+        str(model.name): ceil(upstream_at(model.upstream).waiting(str(model.name))) for model in state.current.models
+    }
+    upstreams = {name: {"up": not wait, **({"retry_after": wait} if wait else {})} for name, wait in waits.items()}
+    is_ready = not waits or not all(waits.values())
+    status = {"status": "ready" if is_ready else "no upstream answers"}
+    shown = {**status, "upstreams": upstreams} if _has_key(state, http) else status
+    return web.json_response(shown, status=200 if is_ready else 503)
 
 
-def _metrics(state: ServerState) -> Handler:
-    async def handle(http: web.Request) -> web.StreamResponse:
-        if not _has_key(state, http):
-            return web.json_response({"error": {"message": "Metrics need a key."}}, status=401)
-        return web.Response(body=state.metrics_text().encode(), headers={"content-type": PROMETHEUS})
-
-    return handle
+async def _metrics(state: ServerState, http: web.Request) -> web.StreamResponse:
+    if not _has_key(state, http):
+        return web.json_response({"error": {"message": "Metrics need a key."}}, status=401)
+    return web.Response(body=state.metrics_text().encode(), headers={"content-type": PROMETHEUS})
 
 
-def _pairs(state: ServerState) -> Handler:
-    async def handle(http: web.Request) -> web.StreamResponse:
-        """Returns what the shadows have found, as text or, if the client accepts it, as JSON."""
-        if not _has_key(state, http):
-            return web.json_response({"error": {"message": "The evidence on pairs needs a key."}}, status=401)
-        store = state.evidence
-        # A lambda, so that the import at the first use does not block the event loop either.
-        found = await asyncio.to_thread(lambda: late.pair_evidence.read_evidence(store)) if store else []
-        if JSON in http.headers.get("accept", ""):
-            return web.json_response([each.to_json() for each in found])
-        text = "\n\n".join("\n".join(each.lines) for each in found) or "No pair here has a shadow."
-        # The text quotes requests, which a browser must not take for HTML.
-        return web.Response(text=f"{text}\n", headers={"x-content-type-options": "nosniff"})
-
-    return handle
+async def _pairs(state: ServerState, http: web.Request) -> web.StreamResponse:
+    """Returns what the shadows have found, as text or, if the client accepts it, as JSON."""
+    if not _has_key(state, http):
+        return web.json_response({"error": {"message": "The evidence on pairs needs a key."}}, status=401)
+    store = state.evidence
+    # A lambda, so that the import at the first use does not block the event loop either.
+    found = await asyncio.to_thread(lambda: late.pair_evidence.read_evidence(store)) if store else []
+    if JSON in http.headers.get("accept", ""):
+        return web.json_response([each.to_json() for each in found])
+    text = "\n\n".join("\n".join(each.lines) for each in found) or "No pair here has a shadow."
+    # The text quotes requests, which a browser must not take for HTML.
+    return web.Response(text=f"{text}\n", headers={"x-content-type-options": "nosniff"})
 
 
 def _has_key(state: ServerState, http: web.Request) -> bool:
@@ -263,3 +246,7 @@ def _has_key(state: ServerState, http: web.Request) -> bool:
     except Denied:
         return False
     return True
+
+
+OPERATING = {"/": _alive, "/healthz": _alive, "/readyz": _readiness, "/metrics": _metrics, "/pairs": _pairs}
+METHODS = {**dict.fromkeys((*APIS, COUNT), "POST"), **dict.fromkeys((*MODELS, *OPERATING), "GET, HEAD")}

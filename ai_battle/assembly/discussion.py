@@ -110,7 +110,7 @@ def build(
         raise ConfigProblems(map(loaded.location_of, wrong))
     # Add tools before helpers, because a strategy wraps a model that already has its tools.
     if users := _tool_users(pairs, models):
-        equipped = discussion if has_tools(discussion) else discussion.model_copy(update={"tools": None})
+        equipped = discussion if discussion.has_tools else discussion.model_copy(update={"tools": None})
         tooling = assembly.tooling
         tool_set = tooling.ToolSet(equipped, loaded.base, allow_unsandboxed=allow_unsandboxed, ask=approve)
         models |= {name: tooling.with_tools(name, models[name], tool_set, discussion.models[name]) for name in users}
@@ -125,18 +125,13 @@ def build(
         *pairs.same_models(),
     )
     warnings = tuple(dict.fromkeys(filter(None, notes)))
-    judges, describer = _judges(discussion, context), _describer(discussion, context)
+    judges, describer = judge_models(discussion.judges, context), _describer(discussion, context)
     return Assembled(models, warnings, context.recorder, tool_set, help_, judges, describer)
 
 
-def _judges(discussion: Discussion, context: BuildContext) -> dict[str, Model]:
-    return judge_models(discussion.judge.models if discussion.judge else (), context)
-
-
 def _describer(discussion: Discussion, context: BuildContext) -> Model | None:
-    if not discussion.describe_with or discussion.describe_with in discussion.models:
-        return None
-    return participant("describe_with", HelperSettings(type=discussion.describe_with), context)
+    type_ = discussion.outside_describer
+    return participant("describe_with", HelperSettings(type=type_), context) if type_ else None
 
 
 def native_file_kinds(loaded: LoadedDiscussion) -> Iterator[frozenset[str]]:
@@ -159,13 +154,9 @@ def _participant_models(loaded: LoadedDiscussion, context: BuildContext) -> dict
 
 def _tool_users(pairs: Pairs, models: Iterable[str]) -> Iterable[str]:
     """Returns who gets tools. If the file has none, these are the participants whose pair brings some."""
-    if has_tools(pairs.discussion):
+    if pairs.discussion.has_tools:
         return models
     return [name for each in pairs.all if each.traits.each_step for name in each.helped]
-
-
-def has_tools(discussion: Discussion) -> bool:
-    return bool(discussion.tools and discussion.tools.enabled)
 
 
 def direct(loaded: LoadedDiscussion, named: str) -> ModelClient:
@@ -201,9 +192,8 @@ def _named_types(pairs: Pairs) -> Iterator[str]:
     discussion = pairs.discussion
     yield from filter(None, (spec.type for spec in discussion.models.values()))
     yield from _helper_types(pairs)
-    yield from (judge.type for judge in discussion.judge.models) if discussion.judge else ()
-    if discussion.describe_with and discussion.describe_with not in discussion.models:
-        yield discussion.describe_with
+    yield from (judge.type for judge in discussion.judges)
+    yield from filter(None, [discussion.outside_describer])
 
 
 def check(loaded: LoadedDiscussion, recordings: RecordingFiles = NO_RECORDING) -> Iterator[Problem]:
@@ -218,7 +208,7 @@ def check(loaded: LoadedDiscussion, recordings: RecordingFiles = NO_RECORDING) -
     yield from _pair_problems(pairs, models)
     yield from _judge_problems(pairs)
     yield from _describer_problems(pairs)
-    if discussion.tools and has_tools(discussion):
+    if discussion.tools and discussion.tools.enabled:
         yield from assembly.tooling.problems(discussion.tools, loaded.base)
 
 
@@ -265,8 +255,7 @@ def _pair_problems(pairs: Pairs, models: Mapping[str, Model | None]) -> Iterator
 
 
 def _judge_problems(pairs: Pairs) -> Iterator[Problem]:
-    judge = pairs.discussion.judge
-    for number, settings in enumerate(judge.models if judge else ()):
+    for number, settings in enumerate(pairs.discussion.judges):
         try:
             require_no_tools(settings)
             _try_to_make("the judge", settings, pairs)

@@ -170,7 +170,7 @@ class Pairs:
 
     def _wrong_hedge(self, each: ResolvedPair) -> Iterator[Problem]:
         """Yields a problem for hedged models with tools: two concurrent answers would run the same tool twice."""
-        if not (each.pair.hedge and self.discussion.tools and self.discussion.tools.enabled):
+        if not (each.pair.hedge and self.discussion.has_tools):
             return
         own = any(self.discussion.models[name].tools != () for name in each.helped)
         if own or any(self.settings(helper).tools for _, helper in secondaries(each.pair)):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
-from .collaboration import Collaboration
+from .collaboration import Collaboration, HelperSettings, Pair
 from .judge import AnyJudge
 from .participants import ParticipantSettings
 from .phases import Phases, Visibility
@@ -307,6 +307,24 @@ class Discussion(Section):
         description="Measures of the conversation after each turn, and hints if it goes wrong. On by default, except "
         "in mode no-meta, which gives no hints.",
     )
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs that are written, also while collaboration is off."""
+        return self.collaboration.pairs if self.collaboration else ()
+
+    @property
+    def judges(self) -> tuple[HelperSettings, ...]:
+        return self.judge.models if self.judge else ()
+
+    @property
+    def outside_describer(self) -> str:
+        """The model type of `describe_with` if it takes no part, else nothing."""
+        return "" if self.describe_with in self.models else self.describe_with or ""
+
+    @property
+    def has_tools(self) -> bool:
+        return bool(self.tools and self.tools.enabled)
 
     @property
     def has_files(self) -> bool:

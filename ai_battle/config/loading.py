@@ -101,8 +101,7 @@ def _problems(file: DiscussionFile) -> Iterator[Problem]:
 
 
 def _helpers(discussion: Discussion) -> Iterator[tuple[KeyPath, HelperSettings]]:
-    section = discussion.collaboration
-    for index, pair in enumerate(section.pairs if section else ()):
+    for index, pair in enumerate(discussion.pairs):
         for key in ("secondary", "models", "peers"):
             for number, helper in enumerate(getattr(pair, key)):
                 yield ("discussion", "collaboration", "pairs", index, key, number), helper
@@ -125,8 +124,7 @@ def _tool_names(tools: Tools) -> list[str] | None:
 
 def _one_decides(discussion: Discussion) -> Iterator[Problem]:
     """Yields a problem for each pair in which several keys decide when a model is stuck."""
-    section = discussion.collaboration
-    for index, pair in enumerate(section.pairs if section else ()):
+    for index, pair in enumerate(discussion.pairs):
         first, *others = [key for key in DECIDING if key in pair.model_fields_set] or [""]
         for key in others:
             path = ("discussion", "collaboration", "pairs", index, key)

@@ -207,7 +207,7 @@ def _named_paths(discussion: Discussion) -> Iterator[str]:
     yield discussion.input_file.path if discussion.input_file else ""
     if discussion.input_files:
         yield from (discussion.input_files.directory, *(file.path for file in discussion.input_files.files))
-    for pair in discussion.collaboration.pairs if discussion.collaboration else ():
+    for pair in discussion.pairs:
         yield pair.calibration if isinstance(pair.calibration, str) else ""
 
 

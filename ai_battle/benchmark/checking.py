@@ -93,17 +93,9 @@ def _discussion_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
 
 
 def _model_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:
-    for steps, settings in models_of(setting):
+    for steps, settings in setting.placed_models:
         if words := _model_fault(settings, suite):
             yield Problem((*setting.place, *steps), words)
-
-
-def models_of(setting: Setting) -> Iterator[tuple[KeyPath, HelperSettings]]:
-    """Yields all models of a setting with their paths in it."""
-    if setting.model:
-        yield ("model",), setting.model
-    if setting.help:
-        yield from strategies.helpers_of(setting.help)
 
 
 def _model_fault(settings: HelperSettings, suite: Suite) -> str:
@@ -246,7 +238,7 @@ def _is_called(settings: HelperSettings) -> bool:
 
 def _written_models(suite: Suite) -> Iterator[tuple[KeyPath, HelperSettings]]:
     for setting in suite.settings:
-        yield from (((*setting.place, *steps), settings) for steps, settings in models_of(setting))
+        yield from (((*setting.place, *steps), settings) for steps, settings in setting.placed_models)
     for scorers in suite.scorers.values():
         yield from ((("benchmark", "scorers"), judge_of(each)) for each in scorers if each.options.get("model"))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ..assembly import strategies
 from ..config.benchmark import SettingSettings
 from ..config.collaboration import Help, HelperSettings
 from ..config.problems import KeyPath, Problem
@@ -35,13 +36,16 @@ class Setting:
     written: Mapping[str, Any] | None = None
 
     @property
-    def models(self) -> tuple[HelperSettings, ...]:
-        """The model and all its helpers."""
-        helpers: list[HelperSettings] = []
+    def placed_models(self) -> Iterator[tuple[KeyPath, HelperSettings]]:
+        """The model and all its helpers, with their paths in the setting."""
+        if self.model:
+            yield ("model",), self.model
         if self.help:
-            judge = [self.help.judge] if self.help.judge else []
-            helpers = [*self.help.secondary, *self.help.models, *self.help.peers, *judge]
-        return (*([self.model] if self.model else []), *helpers)
+            yield from strategies.helpers_of(self.help)
+
+    @property
+    def models(self) -> tuple[HelperSettings, ...]:
+        return tuple(settings for _, settings in self.placed_models)
 
     @property
     def is_recorded(self) -> bool:

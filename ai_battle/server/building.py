@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
@@ -23,8 +22,9 @@ from ..providers._endpoints import GATEWAY, provider_traits
 from ..providers._names import parse
 from ..providers.person import NAME as PERSON
 from .advisors import AdvisorPolicy, AdvisorRule
-from .clients import PlanCachingClient, PlanStore, SignatureCache, SigningClient, ToolFallback
+from .clients import PlanCachingClient, SigningClient, ToolFallback
 from .routes import Route, Routes
+from .state import Deployment
 from .webhook import require_webhook
 
 TIER_WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
@@ -34,11 +34,6 @@ ROUTES = ("server", "routes")
 NO_HEADERS: Mapping[str, str] = {}
 MOST_KEPT = 256
 """How many routes for model types that clients named are kept."""
-
-
-if TYPE_CHECKING:
-    from ..collaboration._lessons import Lessons
-    from ..collaboration._shadow import Shadow
 
 
 class RouteErrors(ConfigError):
@@ -51,28 +46,23 @@ class RouteErrors(ConfigError):
 
 @dataclass(slots=True)
 class RouteBuilder:
-    """Builds the routes of one configuration. `models` collects all models built on the way, to be closed with it.
-
-    `hosts` are the hosts of all upstreams, also of models that clients named; `upstreams` are the names of all models.
-    `shadows` are keyed by the name of their route.
-    """
+    """Builds the routes of one configuration into its deployment, with all models on the way."""
 
     server: Server
     context: BuildContext
+    deployment: Deployment
     boost: BoostSettings | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    plans: PlanStore = field(default_factory=PlanStore)
-    models: list[Model] = field(default_factory=list)
-    signatures: SignatureCache = field(default_factory=SignatureCache)
-    hosts: set[str] = field(default_factory=set)
-    upstreams: set[str] = field(default_factory=set)
-    shadows: "dict[str, Shadow]" = field(default_factory=dict)
-    lessons: "list[Lessons]" = field(default_factory=list)
     _tiers: dict[str, Route] = field(default_factory=dict)
     _others: dict[str, Route | None] = field(default_factory=dict)
 
-    def routes(self) -> Routes:
-        """Raises `RouteErrors` for the routes of the file that can't be built, `ConfigError` for a tier."""
+    def build(self) -> None:
+        """Raises `RouteErrors` for what can't be built of the file's routes and advisors, `ConfigError` for a tier."""
+        self.deployment.routes = routes = self._routes()
+        rules = [self._advisor_rule(*each, routes) for each in self.server.advisors.items()]
+        self.deployment.advisors = AdvisorPolicy(rules)
+
+    def _routes(self) -> Routes:
         named, problems = dict[str, Route](), list[Problem]()
         for name, settings in self.server.routes.items():
             try:
@@ -108,7 +98,7 @@ class RouteBuilder:
         if settings.calibration == AUTO:
             assembly.shadows.require_self_calibrating(settings, settings.shadow, recipe.traits)
         if recipe.lessons:
-            self.lessons.append(recipe.lessons)
+            self.deployment.lessons.append(recipe.lessons)
         return self._with_shadow(_pair_route(name, recipe), recipe, settings)
 
     def _with_shadow(self, route: Route, recipe: "assembly.recipes.Recipe", settings: RouteSettings) -> Route:
@@ -117,7 +107,7 @@ class RouteBuilder:
         make = partial(self._shadow_model, route.name, settings)
         promised = assembly.shadows.promised_loss(shadow_settings, settings)
         shadow = assembly.shadows.shadow_of(shadow_settings, recipe, settings.model, self.context, make, promised)
-        self.shadows[route.name] = shadow
+        self.deployment.shadows[route.name] = shadow
         if promised is None:
             return replace(route, make=lambda: shadow.follow(route.make()))
         require_webhook(shadow_settings.watch.webhook if shadow_settings.watch else "")
@@ -127,7 +117,7 @@ class RouteBuilder:
 
     def _shadow_model(self, route: str, settings: RouteSettings, place: str, spec: HelperSettings) -> Model:
         """Builds a model that only the shadow uses, and closes."""
-        apart = replace(self._in_role(f"{route}.shadow"), models=[])
+        apart = replace(self._in_role(f"{route}.shadow"), deployment=replace(self.deployment, models=[]))
         access = (settings.headers, settings.api_key) if spec is settings.model else ()
         with about(place):
             return apart._model(f"{route}.{place}", spec, *access)
@@ -140,10 +130,6 @@ class RouteBuilder:
     def _in_role(self, role: str) -> "RouteBuilder":
         """Returns a builder whose models have their own circuit breakers, so that roles do not affect each other."""
         return replace(self, context=replace(self.context, retry=replace(self.context.retry, role=role)))
-
-    def advisors(self, routes: Routes) -> AdvisorPolicy:
-        """Raises `RouteErrors` for a model that can't be built."""
-        return AdvisorPolicy([self._advisor_rule(*each, routes) for each in self.server.advisors.items()])
 
     def _advisor_rule(self, pattern: str, settings: AdvisorSettings, routes: Routes) -> AdvisorRule:
         route = self._advisor_route(pattern, settings.model, routes) if settings.model else None
@@ -192,13 +178,13 @@ class RouteBuilder:
         return self._register(_with_tool_fallback(model, dict(settings.capabilities).get("tools")))
 
     def _with_plans(self, model: Model) -> Model:
-        if not self.plans.size:
+        if not (plans := self.deployment.plans).size:
             return model
-        return replace(model, client=PlanCachingClient(model.client, str(model.name), self.plans))
+        return replace(model, client=PlanCachingClient(model.client, str(model.name), plans))
 
     def _register(self, model: Model) -> Model:
         wrapped = self._wrap(model)
-        self.models.append(wrapped)
+        self.deployment.models.append(wrapped)
         return wrapped
 
     def _with_section(
@@ -217,10 +203,10 @@ class RouteBuilder:
 
     def _wrap(self, model: Model) -> Model:
         if host := urlsplit(model.endpoint).hostname:
-            self.hosts.add(host)
-        self.upstreams.add(str(model.name))
+            self.deployment.hosts.add(host)
+        self.deployment.upstreams.add(str(model.name))
         if provider_traits(model.name.provider).signs_calls:
-            return replace(model, client=SigningClient(model.client, self.signatures))
+            return replace(model, client=SigningClient(model.client, self.deployment.signatures))
         return model
 
     def _other(self, name: str) -> Route | None:

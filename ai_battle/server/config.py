@@ -295,24 +295,11 @@ def _deployment(
     context = BuildContext.for_document(document, RetryPolicy(0, server.request_timeout, waits=False))
     context = replace(context, redactor=context.redactor.verbatim, evidence=evidence)
     plans = PlanStore(server.plans.size, server.plans.seconds)
-    telemetry = Telemetry.of(document.environment)
-    builder = RouteBuilder(server, context, boost, _upstream_headers(document.environment), plans)
+    deployment = Deployment(plans, Telemetry.of(document.environment))
     try:
-        routes = builder.routes()
-        advisors = builder.advisors(routes)
+        RouteBuilder(server, context, deployment, boost, _upstream_headers(document.environment)).build()
     except RouteErrors as error:
         raise ConfigProblems(map(document.location_of, error.problems)) from error
-    if not routes.named:
+    if not deployment.routes.named:
         raise ConfigError("There is nothing to serve: write routes under server:, or set BIG_MODEL.")
-    return Deployment(
-        routes,
-        tuple(builder.models),
-        plans,
-        telemetry,
-        builder.hosts,
-        builder.upstreams,
-        advisors,
-        builder.shadows,
-        builder.lessons,
-        builder.signatures,
-    )
+    return deployment

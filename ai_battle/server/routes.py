@@ -51,7 +51,7 @@ class Route:
 class Routes:
     """The listed routes, by name; `other` finds or builds one for any other name, or returns None."""
 
-    named: Mapping[str, Route]
+    named: Mapping[str, Route] = field(default_factory=dict)
     other: Callable[[str], Route | None] = lambda name: None
 
     def __iter__(self) -> Iterator[Route]:

@@ -1,7 +1,7 @@
 """State shared by all requests of a server; its routes can be replaced while requests run."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -37,20 +37,21 @@ OTHER = "other"
 
 @dataclass(slots=True)
 class Deployment:
-    """The routes of one configuration, and how many requests they are answering.
+    """The routes of one configuration, what they share, and how many requests they are answering.
 
-    `hosts` are the hosts of its upstreams, `upstreams` the names of their models; `shadows` are keyed by route.
+    `models` are all models of the file, closed with it. `hosts` are the hosts of all upstreams, also of models that
+    clients named; `upstreams` are the names of all models; `shadows` are keyed by the name of their route.
     """
 
-    routes: Routes
-    models: Sequence[Model] = ()
-    plans: PlanStore = field(default_factory=PlanStore)
-    telemetry: Telemetry | None = None
-    hosts: Set[str] = frozenset()
-    upstreams: Set[str] = frozenset()
+    plans: PlanStore
+    telemetry: Telemetry | None
+    routes: Routes = field(default_factory=Routes)
     advisors: AdvisorPolicy = field(default_factory=AdvisorPolicy)
-    shadows: "Mapping[str, Shadow]" = field(default_factory=dict)
-    lessons: "Sequence[Lessons]" = ()
+    models: list[Model] = field(default_factory=list)
+    hosts: set[str] = field(default_factory=set)
+    upstreams: set[str] = field(default_factory=set)
+    shadows: "dict[str, Shadow]" = field(default_factory=dict)
+    lessons: "list[Lessons]" = field(default_factory=list)
     signatures: SignatureCache = field(default_factory=SignatureCache)
     running: int = 0
     retired: bool = False

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import webbrowser
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -15,6 +16,7 @@ from ai_battle.ui.serving import serve
 from ai_battle.ui.workspace import Workspace
 
 from .options import allow_unsandboxed
+from .running import interruptible
 
 PORT = 8790
 
@@ -41,4 +43,5 @@ def command(port: int, no_open: bool, allow_unsandboxed: bool) -> None:
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()  # some wait until they are closed
 
     server = PageServer(Workspace.of(Path()), allow_unsandboxed=allow_unsandboxed)
-    asyncio.run(serve(server.app(), port, open_page, say))
+    with suppress(asyncio.CancelledError):
+        asyncio.run(interruptible(serve(server.app(), port, open_page, say)))

@@ -75,12 +75,8 @@ class PageServer:
                 web.get("/benchmark", self._benchmark),
             ]
         )
-        app.on_shutdown.append(self._shut_down)
+        app.on_shutdown.append(lambda app: self._runs.close())
         return app
-
-    async def _shut_down(self, app: web.Application) -> None:
-        """Stops every run; each is kept as far as it is, and can be resumed."""
-        await self._runs.close()
 
     async def _static(self, http: web.Request) -> web.StreamResponse:
         path = STATIC / http.match_info.get("name", "index.html")

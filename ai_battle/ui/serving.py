@@ -3,9 +3,8 @@
 import asyncio
 import os
 import secrets
-import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from hmac import compare_digest
 from typing import Any
@@ -17,7 +16,6 @@ from ..core.errors import AIBattleError, ConfigChanged, ConfigError, JournalErro
 from .workspace import FileChanged, NotTrusted
 
 HOST = "127.0.0.1"
-END = (signal.SIGINT, signal.SIGTERM)
 LARGEST_BODY = 6_000_000
 WRITING = ("POST", "PUT", "DELETE")
 POLICY = (
@@ -194,21 +192,7 @@ async def _listen(site: web.TCPSite, port: int) -> None:
 async def serve(
     app: web.Application, port: int, open_page: Callable[[str], object], say: Callable[[str], object]
 ) -> None:
-    """Serves until SIGINT or SIGTERM; a second one ends the process at once.
-
-    `open_page` receives the first address, which can be used once, and `say` each further one.
-    """
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def end() -> None:
-        for number in END:
-            loop.remove_signal_handler(number)
-        ended.set()
-
+    """Serves until cancelled. `open_page` receives the first address, which can be used once, `say` each further."""
     async with listening(app, port, say) as keeper:
-        with suppress(NotImplementedError):
-            for number in END:
-                loop.add_signal_handler(number, end)
         open_page(keeper.address)
-        await ended.wait()
+        await asyncio.Event().wait()

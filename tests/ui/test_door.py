@@ -106,12 +106,10 @@ async def test_only_the_files_of_the_page_are_served(page: PageClient, name: str
     assert status == 404
 
 
-async def test_a_port_that_is_in_use_is_named_with_the_way_out(
-    page: PageClient, capsys: pytest.CaptureFixture[str], here: Path
-) -> None:
+def test_a_port_that_is_in_use_is_named_with_the_way_out(capsys: pytest.CaptureFixture[str], here: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        code = await asyncio.to_thread(run_command, ["ui", "--no-open", "--port", str(port)])
+        code = run_command(["ui", "--no-open", "--port", str(port)])
     assert code == 2
     assert f"127.0.0.1:{port}" in (said := capsys.readouterr().err)
     assert "--port" in said

@@ -35,9 +35,12 @@ from ai_battle.reporting.figures import dollars
 
 from . import DONE, FAILED, INTERRUPTED
 from .bench_output import ProgressDisplay, forecast_line, show, show_comparison
-from .options import FOLDER, UNCLAIMED, address, allow_unsandboxed, as_json, executor, quiet, trust
+from .options import FOLDER, UNCLAIMED, address, allow_unsandboxed, as_json, executor, quiet, together, trust
 from .output import print_json
 from .trust import require_trust_in
+
+for_samples = together(executor, address, quiet, trust, allow_unsandboxed, as_json)
+"""Options of commands that play samples."""
 
 
 class WithFormats(click.Command):
@@ -61,12 +64,7 @@ def command() -> None:
 @click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="The most that it may cost.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N tasks of each dataset.")
 @click.option("--dry-run", is_flag=True, help="Check the suite and show a forecast of the cost; call no model.")
-@executor
-@address
-@quiet
-@trust
-@allow_unsandboxed
-@as_json
+@for_samples
 def run(suite: str, out: Path | None, **how: Any) -> int:
     """Run the benchmark of SUITE. That is a YAML file, or the name of a packaged one such as recorded-gsm8k."""
     loaded = load(suite, _load_options(how))
@@ -85,12 +83,7 @@ def run(suite: str, out: Path | None, **how: Any) -> int:
 @click.argument("results", type=FOLDER)
 @click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Another limit for all that it may cost.")
 @click.option("--retry-failed", is_flag=True, help="Play the samples again whose calls failed.")
-@executor
-@address
-@quiet
-@trust
-@allow_unsandboxed
-@as_json
+@for_samples
 def resume(results: Path, **how: Any) -> int:
     """Continue the benchmark in RESULTS that did not end. Nothing that is finished is done again."""
     loaded, store = reopen(results, _load_options(how))
@@ -203,7 +196,7 @@ def _without_shadows(loaded: LoadedDiscussion) -> LoadedDiscussion:
     file, discussion = loaded.file, loaded.file.discussion
     if not discussion.collaboration:
         return loaded
-    pairs = tuple(pair.model_copy(update={"shadow": None}) for pair in discussion.collaboration.pairs)
+    pairs = tuple(pair.model_copy(update={"shadow": None}) for pair in discussion.pairs)
     collaboration = discussion.collaboration.model_copy(update={"pairs": pairs})
     discussion = discussion.model_copy(update={"collaboration": collaboration})
     return replace(loaded, file=file.model_copy(update={"discussion": discussion}))

@@ -29,9 +29,10 @@ def _share(context: click.Context, parameter: click.Parameter, value: float | No
     raise click.BadParameter(f"is a share from 0 to 1, not {value:.6g}{way_out}")
 
 
-TARGETS = {"help_rate": "target_help_rate", "quality": "target_quality", "pgr": "target_pgr"}
-"""The option for each kind of target."""
-TARGETS |= {"promise": "promise", "max_cost": "max_cost"}
+TARGETS = {key: f"target_{key}" for key in ("help_rate", "quality", "pgr")} | {
+    "promise": "promise",
+    "max_cost": "max_cost",
+}
 """The option of each kind of target."""
 
 _LOSS = click.FloatRange(0, 1, min_open=True, max_open=True)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 
-from ..web.addresses import is_own, why_not_public
+from ..web.addresses import why_not_public
 from .addresses import Address, AddressFilter, ProxyRequest, RequestRefused, proxy_request
 from .inside.orders import PROXY_PORT
 
@@ -149,7 +149,7 @@ class EgressProxy:
 
     async def _reach(self, address: Address, numeric: str) -> _Pipe:
         """Connects to an address. A private one must be allowed literally, because a name can lead anywhere."""
-        inside = why_not_public(numeric.partition("%")[0]) or ("this machine" if is_own(numeric) else "")
+        inside = why_not_public(numeric)
         if inside and not address.is_numeric:
             raise RequestRefused(403, f"it leads to {numeric} ({inside})")
         try:

@@ -21,17 +21,19 @@ NOT_PUBLIC = tuple(
 
 
 def why_not_public(address: str) -> str:
-    """Returns why an address must not be reached, "" if it is public. Only numeric addresses are public."""
+    """Returns why an address must not be reached, "" if it is public and of another machine.
+
+    Only numeric addresses are public.
+    """
     try:
         found = ip_address(address)
     except ValueError:
         return "no plain address"
-    if isinstance(found, IPv6Address):
-        return _why_not_v6(found)
-    return _why_not_v4(found)
+    reason = _why_not_v6(found) if isinstance(found, IPv6Address) else _why_not_v4(found)
+    return reason or ("this machine" if _is_own(address) else "")
 
 
-def is_own(address: str) -> bool:
+def _is_own(address: str) -> bool:
     """Returns whether packets to the address would stay on this machine; none is sent."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:

@@ -14,7 +14,7 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from ...core.errors import ToolError
-from .addresses import is_own, why_not_public
+from .addresses import why_not_public
 
 LONGEST, CHUNK = 4_000, 1 << 16
 SCHEME = re.compile(r"\s*[a-zA-Z][a-zA-Z0-9+.-]*:")
@@ -128,7 +128,7 @@ class _ConnectionFilter:
     def _why_not(self, address: str, port: int) -> str:
         if address in self.allow or f"{address}:{port}" in self.allow:
             return ""
-        if reason := why_not_public(address) or ("this machine" if is_own(address) else ""):
+        if reason := why_not_public(address):
             return f"it leads to {address} ({reason}), and only the public web may be fetched"
         return ""
 

@@ -138,18 +138,6 @@ class ShownItem:
     answers: Mapping[str, Sample]
 
     @property
-    def id(self) -> str:
-        return self.item.task
-
-    @property
-    def scores(self) -> Mapping[str, float | None]:
-        return self.item.scores
-
-    @property
-    def help_shares(self) -> Mapping[str, float]:
-        return self.item.helped
-
-    @property
     def small(self) -> Sample | None:
         return next((sample for sample in self.answers.values() if sample.small_answer), None)
 
@@ -163,10 +151,10 @@ class ShownItem:
 
     @property
     def marks(self) -> list[str]:
-        scores = [score for score in self.scores.values() if score is not None]
+        scores = [score for score in self.item.scores.values() if score is not None]
         holding = {
             "differs": len(set(scores)) > 1,
-            "helped": any(self.help_shares.values()),
+            "helped": any(self.item.helped.values()),
             "failed": any(sample.error for sample in self.answers.values()),
             "all-wrong": bool(scores) and max(scores) <= 0.5,
         }

@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from pydantic_core import from_json, to_json
 
 from ..config.server import ServeKey
-from ..core.errors import BudgetExceeded
 from ..core.ledger import Budget, SpendingLimits
 from ..providers._names import is_loopback
 from .errors import Denied
@@ -149,14 +148,11 @@ class KeyBudgets:
     _open: dict[str, Budget] = field(default_factory=dict)
 
     def budgets_of(self, holder: KeyHolder) -> tuple[Budget, ...]:
-        """Returns the budget of a key, or nothing without keys. Raises `BudgetExceeded` if it is used up."""
+        """Returns the budget of a key, or nothing without keys."""
         if not holder.name:
             return ()
         budget = self._open.get(holder.name) or self._new(holder.name)
         budget.limits = SpendingLimits(holder.budget, unpriced=self.unpriced)
-        if budget.full_limit and holder.budget is not None:
-            spent = f"${budget.spent:.4f} of ${holder.budget:.2f}"
-            raise BudgetExceeded(f"The budget of {holder.name} is used up: {spent}.")
         return (budget,)
 
     def _new(self, name: str) -> Budget:

@@ -64,6 +64,23 @@ async def test_a_budget_that_is_used_up_is_told_as_429_also_after_a_restart(fake
     assert spending(file)["team"] == pytest.approx(0.3002)
 
 
+async def test_models_that_cost_nothing_answer_a_key_whose_budget_is_used_up(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    """So a pair goes on with its small model."""
+    pair = "{primary: ollama/phi4, secondary: openai/gpt-4o, strategy: takeover, threshold: 1.0, max_retries: 1}"
+    keys, routes = "[{key: key-of-team, name: team, budget_usd: 0}]", f"{{small: ollama/phi4, pair: {pair}}}"
+    file = tmp_path / "server.yaml"
+    file.write_text(f"server: {{keys: {keys}, routes: {routes}}}")
+    fakes.ollama.always("I can't help with that.")
+    async with serving(fakes, str(file)) as address:
+        for model in ("small", "pair"):
+            status, answer = await ask_server(address, "/v1/messages", {**HELLO, "model": model}, TEAM)
+            assert (status, answer["content"][0]["text"]) == (200, "I can't help with that.")
+
+    assert not fakes.openai.questions
+
+
 async def test_budgets_are_closed_while_what_is_spent_can_not_be_counted(fakes: FakeProviders, file: str) -> None:
     """Another process writes and does not end: told once, and open again when it has ended. Keys without go on."""
     fakes.openai.always(reply("Yes.", usage=Usage(10, 10)))

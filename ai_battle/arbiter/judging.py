@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from ..assembly.models import BuildContext, Model, judge_models, require_priced
@@ -19,14 +18,13 @@ from ..conversation.participant import Participant, request_aside
 from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
 from ..core.events import Emit, as_role, ignore
 from ..core.exchange import WHOLE_ANSWER, ModelRequest
-from ..core.files import lock_directory
+from ..core.files import lock_directory, prompt_template
 from ..core.ledger import NO_LIMITS, Budget, SpendingLimits, charge_to
 from ..core.messages import Message, assistant, user
 from ..core.texts import printable
 from .transcript import LONGEST, Labels, Transcript
 from .verdict import Rating, Verdict, keep
 
-PROMPT = Path(__file__).parent / "prompts" / "judge.md"
 MOST, ANSWER_ROOM = 100_000, 12_000
 """How many tokens of a run a judge reads at most, and how many of its context stay free."""
 FEW, ENTRY = 12, 400
@@ -130,8 +128,7 @@ class JudgePass:
     def _instructions(self) -> str:
         low, high = (f"{end:g}" for end in self.rubric.scale)
         first, criterion = next(iter(self._judged)), next(iter(self.rubric.criteria))
-        template = Template(PROMPT.read_text(encoding="utf-8").strip())
-        return template.substitute(low=low, high=high, first=first, criterion=criterion)
+        return prompt_template(__package__, "judge").substitute(low=low, high=high, first=first, criterion=criterion)
 
     @property
     def _question(self) -> str:

@@ -5,8 +5,6 @@ import base64
 import binascii
 import hashlib
 import json
-import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -19,9 +17,10 @@ from ...config.tools import McpServer
 from ...core.client import run_together
 from ...core.errors import AIBattleError, ConfigError, ToolError
 from ...core.events import Emit, Warned, ignore
-from ...core.files import make_private, write_private
+from ...core.files import make_private, state_directory, write_private
 from ...core.messages import Image
 from ...core.plugins import optional
+from ...files import pictures
 from .._tasks import in_thread
 from ..base import Parameters, Tool
 from ..results import cut
@@ -246,8 +245,7 @@ class ToolPins:
     def __init__(self, settings: McpServer, folder: Path) -> None:
         address = settings.url.partition("?")[0]
         self._server = _digest([address] if address else [settings.command, *settings.args, str(folder)])
-        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-        self._path = Path(state) / "ai-battle" / "mcp-tools.json"
+        self._path = state_directory() / "mcp-tools.json"
 
     def changed_names(self, tools: Iterable[Any]) -> frozenset[str]:
         """Returns the names of the tools that differ from their pins, and pins new ones."""
@@ -284,13 +282,6 @@ def _digest(value: Any) -> str:
 
 LARGEST_IMAGE = 8_000_000
 LONGEST_TYPE = 60
-PICTURES = {
-    "image/png": re.compile(rb"\x89PNG"),
-    "image/jpeg": re.compile(rb"\xff\xd8\xff"),
-    "image/gif": re.compile(rb"GIF8[79]a"),
-    "image/webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
-}
-"""The first bytes of the picture formats that models accept."""
 
 
 def answer_fields(result: Any) -> dict[str, Any]:
@@ -359,5 +350,5 @@ def _picture(media_type: str, data: str) -> "str | Image":
         return f"[{what} that can't be read]"
     if len(image) > LARGEST_IMAGE:
         return f"[{what} of {len(image):,} bytes, which is too large]"
-    seen = next((kind for kind, mark in PICTURES.items() if mark.match(image)), "")
+    seen = pictures.media_type(image)
     return Image(seen, image) if seen else f"[{what} of {len(image):,} bytes, which is none that models can see]"

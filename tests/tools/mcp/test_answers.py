@@ -43,7 +43,7 @@ async def test_structured_content_texts_images_and_errors_come_back(shop: Toolbo
     assert failed.is_error
     assert picture.parts == (
         Text('{"result": "a pixel", "images": ["image 1 (image/png)"]}'),
-        Image("image/png", b"\x89PNG a picture"),
+        Image("image/png", b"\x89PNG\r\n\x1a\n a picture"),
     )
     for said in ("a sound", "can't be read", "[catalogue: shop://catalogue]", "No refunds."):
         assert said in everything.text

@@ -19,7 +19,7 @@ from mcp.types import (
 )
 from pydantic import BaseModel, Field
 
-PIXEL = b"\x89PNG a picture"
+PIXEL = b"\x89PNG\r\n\x1a\n a picture"
 shop = MCPServer("shop")
 READS = ToolAnnotations(read_only_hint=True)
 

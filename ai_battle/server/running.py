@@ -23,7 +23,7 @@ from .config import ConfigSource, ServerConfig, Stamps, file_stamps
 from .logs import ConnectionLog, Write
 from .state import ServerState
 from .upstreams import sharing_upstreams
-from .workers import BACKLOG, Command, Supervisor, Worker, take_places
+from .workers import BACKLOG, Command, Supervisor, Worker, address_of, take_places
 
 POLL_SECONDS = 1.0
 """Seconds between two checks of the file for changes."""
@@ -63,11 +63,11 @@ async def listening(
     )
     await runner.setup()
     try:
-        async with sharing_upstreams(state.store), _accept_connections(runner, config.server, worker) as (host, port):
+        async with sharing_upstreams(state.store), _accept_connections(runner, config.server, worker) as address:
             if state.budgets.counts:
                 state.budgets.counts.start()
             await state.warn_of_other_limits()
-            yield state, f"http://{f'[{host}]' if ':' in host else host}:{port}"
+            yield state, address
     finally:
         ending = asyncio.get_running_loop().call_later(grace, state.closing.end_answers)
         await runner.cleanup()  # first, as it waits for running answers, which still use the state
@@ -76,17 +76,14 @@ async def listening(
 
 
 @asynccontextmanager
-async def _accept_connections(
-    runner: web.AppRunner, server: Server, worker: Worker | None
-) -> AsyncIterator[tuple[str, int]]:
-    """Accepts connections while the block runs. Accepted ones stay open, so that their answers can finish."""
+async def _accept_connections(runner: web.AppRunner, server: Server, worker: Worker | None) -> AsyncIterator[str]:
+    """Accepts connections at the yielded address. Accepted ones stay open afterwards, so that answers can finish."""
     inside = runner.server
     assert inside is not None
     limiter = ConnectionLimiter(inside, server.limits.connections, server.limits.header_seconds)
     listeners = await _listen(limiter, server, worker)
     try:
-        host, port = listeners[0].sockets[0].getsockname()[:2]
-        yield host, port
+        yield address_of(listeners[0].sockets[0])
     finally:
         for listener in listeners:
             listener.close()
@@ -153,7 +150,7 @@ async def serve_with_workers(source: ConfigSource, config: ServerConfig, say: Sa
     with take_places(server.workers, server.host, server.port) as places:
         supervisor = Supervisor(command, say, places)
         async with supervisor.running():
-            for line in startup_lines(config, places[0].address):
+            for line in startup_lines(config, address_of(places[0].listeners[0])):
                 say(line)
             reload = partial(_reload_config, source, lambda _: supervisor.reload(), say, say)
             watching = asyncio.create_task(_watch(config.seen, signals.reload, reload))

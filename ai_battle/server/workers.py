@@ -111,11 +111,6 @@ class WorkerPlace:
     def name(self) -> str:
         return f"Worker {self.worker.number}"
 
-    @property
-    def address(self) -> str:
-        host, port = self.listeners[0].getsockname()[:2]
-        return f"http://{f'[{host}]' if ':' in host else host}:{port}"
-
     def signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError):
             if self.process and self.process.returncode is None:
@@ -128,6 +123,11 @@ class WorkerPlace:
         self.signal(signal.SIGTERM)
         if self.process:
             await self.process.wait()
+
+
+def address_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 class WorkerFailed(AIBattleError):

@@ -14,6 +14,7 @@ from ..config.documents import Source
 from ..config.environment import with_dotenv
 from ..config.loading import LoadedDiscussion
 from ..config.problems import ConfigProblems, Located
+from ..core.client import require_text
 from ..core.errors import ConfigError
 from ..core.events import Emit, Warned, ignore
 from ..core.exchange import EVERYTHING, NOTHING_USED, WHOLE_ANSWER, ModelRequest, ModelResponse, Wants
@@ -202,7 +203,7 @@ def ask(
     dollars. Raises `ConfigError` and `ProviderError`.
     """
     how: dict[str, Any] = {"helper": helper, "strategy": strategy, "describe_with": describe_with}
-    loaded = load_question(question, model, files=files, max_cost=max_cost, **how)
+    loaded = load_question(require_text(question), model, files=files, max_cost=max_cost, **how)
     wants = WHOLE_ANSWER if emit is ignore else EVERYTHING
     return wait_for(answer(loaded, emit, wants, system))
 

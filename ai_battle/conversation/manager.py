@@ -14,7 +14,7 @@ from ..assembly.models import NO_RECORDING, RecordingFiles, spelling
 from ..config.collaboration import Pair
 from ..config.documents import Source, checked_section, environment_redactor
 from ..config.loading import LoadedDiscussion
-from ..core.client import ModelClient, earlier_message
+from ..core.client import ModelClient, earlier_message, require_text
 from ..core.errors import ConfigError
 from ..core.events import (
     Emit,
@@ -241,7 +241,7 @@ class ConversationManager:
             system_instruction = role_prompt(mode, role, role)
         if client is None:
             raise ConfigError(f"There is no client for {model_type!r}; a turn needs one.")
-        history_with_prompt = self._with_prompt(prompt, role)
+        history_with_prompt = self._with_prompt(require_text(prompt), role)
         *earlier, newest = view_of(
             role, [earlier_message("assistant", entry["content"], entry["role"]) for entry in history_with_prompt]
         )

@@ -46,9 +46,9 @@ class ModelClient(ABC):
         """Returns the text of the answer. `history` is a list of `{"role", "content"}`.
 
         `file_data` is one mapping or several: `{"type": "image", "base64", "mime_type"}`, the same with `url`, or
-        `{"type": "text", "text_content"}`.
+        `{"type": "text", "text_content"}`. Raises `ConfigError` if the prompt is no text.
         """
-        message = Message("user", (*_file_parts(file_data), Text(prompt)))
+        message = Message("user", (*_file_parts(file_data), Text(require_text(prompt))))
         earlier = (earlier_message(cast(Role, entry["role"]), entry["content"]) for entry in history or ())
         response = await self.complete(ModelRequest((*earlier, message), system_instruction or "", wants=WHOLE_ANSWER))
         return response.text
@@ -63,6 +63,14 @@ def require_client(client: object, name: str) -> None:
         made = "create_client('ollama/phi4'), or derive its class from ModelClient"
         made = f"create_client({client!r})" if isinstance(client, str) else made
         raise ConfigError(f"{name} is {client!r}, which is not a ModelClient; make one: {made}")
+
+
+def require_text(prompt: object) -> str:
+    """Raises `ConfigError` for what is no text, such as the list of messages that other libraries take."""
+    if not isinstance(prompt, str):
+        way_out = "pass earlier messages as history=[{'role': ..., 'content': ...}] of generate_response"
+        raise ConfigError(f"The prompt must be text, not {type(prompt).__name__}; {way_out}.")
+    return prompt
 
 
 def require_response(response: ModelResponse) -> ModelResponse:

@@ -1,8 +1,13 @@
 """`generate_response` is on every client, in the specification's form."""
 
 import base64
+from typing import Any
 
+import pytest
+
+from ai_battle import ask
 from ai_battle.core.client import BaseClient, ModelClient
+from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import Emit, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import Image, Text, assistant, user
@@ -32,6 +37,15 @@ async def test_files_come_before_the_prompt() -> None:
     await echo.generate_response("What is this?", file_data=[picture, {"path": "a.txt", "text_content": "A"}])
 
     assert echo.asked[0].messages[0].parts == (Image("image/png", b"png"), Text("a.txt:\nA\n\n"), Text("What is this?"))
+
+
+async def test_a_list_of_messages_in_place_of_the_prompt_is_refused_with_the_way_out() -> None:
+    messages: Any = [{"role": "user", "content": "Hi"}]
+
+    with pytest.raises(ConfigError, match="must be text, not list; pass earlier messages as history"):
+        await Echo().generate_response(messages)
+    with pytest.raises(ConfigError, match="must be text, not list"):
+        ask(messages, "gpt-4o")
 
 
 def test_the_specifications_name_is_the_same_class() -> None:

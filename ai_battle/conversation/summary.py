@@ -31,18 +31,33 @@ class ContextMemory:
         self._state = emit.state
         self._emit = emit
         self._folding = asyncio.Lock()
+        self._warned: set[str] = set()
 
     async def make_room(self, participant: Participant, notes: Sequence[str] = ()) -> None:
         """Folds turns while the next request, with `notes` at its end, would exceed the window or the budget."""
         budget = None if participant.role == "user" else self._budget(participant)
         while budget and self._state.tokens_needed(participant.name, notes) > budget:
             if not await self._fold(participant, int(budget * KEPT_SHARE), budget):
+                await self._warn_if_too_long(participant, notes)
                 return
 
     async def shorten(self, participant: Participant) -> bool:
         """Folds old turns after a model rejected a request as too long. Returns False if there was nothing to fold."""
         needed = self._state.tokens_needed(participant.name)
         return await self._fold(participant, needed // 2, needed)
+
+    async def _warn_if_too_long(self, participant: Participant, notes: Sequence[str]) -> None:
+        """Warns once: servers such as Ollama drop what does not fit without a word."""
+        needed = self._state.tokens_needed(participant.name, notes)
+        limits = (self._plan.max_conversation_tokens, participant.window, participant.parameters.get("num_ctx"))
+        limit = min(filter(None, limits))
+        if needed > limit and participant.name not in self._warned:
+            self._warned.add(participant.name)
+            need = (
+                f"A request of {participant.name} needs about {needed:,} tokens even without old turns, and {limit:,}"
+            )
+            why = "fit into its context or max_conversation_tokens, so the model may not read all of it"
+            await self._emit(Warned(f"{need} {why}. Shorten the prompt, its files or the facts, or allow more."))
 
     def _budget(self, participant: Participant) -> int | None:
         allowed = [self._plan.max_conversation_tokens] if self._plan.max_conversation_tokens else []

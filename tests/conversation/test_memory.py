@@ -154,6 +154,18 @@ async def test_when_summarising_fails_the_oldest_are_dropped_and_it_is_said(
     assert any(isinstance(event, Warned) and "dropped" in event.message for event in log.events)
 
 
+async def test_a_prompt_that_no_summary_makes_short_enough_is_reported_once_for_each_participant(
+    tmp_path: Path,
+) -> None:
+    people, _ = pair(lambda: Speaker(f"Point {n}." for n in count()))
+    manager = ConversationManager(people, goal=FILLER * 30, turns=4, max_conversation_tokens=400, out=tmp_path / "run")
+
+    await manager.run_discussion(log := EventLog())
+
+    warnings = [event.message for event in log.events if isinstance(event, Warned)]
+    assert [warning.partition(" needs ")[0] for warning in warnings] == ["A request of ada", "A request of bob"]
+
+
 async def test_no_meta_drops_the_oldest_without_a_word_to_the_models(tmp_path: Path) -> None:
     lines = (f"{FILLER * 3}Point {n}." for n in count())
     people, clients = pair(lambda: Speaker(lines))

@@ -11,6 +11,7 @@ from operator import itemgetter
 
 from ..signals.arithmetic import Claim
 from ..signals.comparisons import compares_wrongly
+from ..signals.final_answers import final_answer
 from ..signals.languages import closed_words, language_of, plain_words
 from ..signals.numbers import (
     amounts,
@@ -196,11 +197,13 @@ def _is_worked_out(number: float, given: list[float]) -> bool:
 
 
 def asked_sum_missed(case: Case) -> float | None:
-    """Returns 1 if the prompt asks for one sum and no number of the answer is its value."""
+    """Returns 1 if the prompt asks for one sum and no number of the answer is its value, nor a final fraction."""
     values = asked_values(case.prompt)
     if not values or not case.displayed_numbers:
         return None
-    return float(not any(is_shown(value, case.displayed_numbers) for value in values))
+    final = final_answer(case.text, case.prompt, "number")
+    exact = [(float(final.amount.value), 0.0)] if final and final.amount else []
+    return float(not any(is_shown(value, [*case.displayed_numbers, *exact]) for value in values))
 
 
 def facts_unused(case: Case) -> float | None:

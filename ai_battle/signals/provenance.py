@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, chain, combinations, groupby, islice, product
 from typing import Any, Literal, NamedTuple
 
+from .languages import language_of, languages, listed_words, plain_words
 from .numbers import LATIN, plain_digits
 
 LONGEST, MOST, PAIRED, _LONGEST_CELL = 20_000, 400, 40, 60
@@ -234,7 +235,8 @@ class Known:
         found = {float(len(base)), sum(base) / max(1, len(base)), *(100 - value for value in base)}
         # Sums of neighbours only, as the lines of a bill or a column stand together; any subset would yield any figure.
         found |= {sum(base[at : at + many]) for at in range(len(base)) for many in range(3, PAIRED)}
-        found = found.union(_multiples(base, _FACTORS), *(_steps(a, b) for a, b in combinations(base, 2)))
+        factors = frozenset(_FACTORS).union(*map(_numerals, self._sources))
+        found = found.union(_multiples(base, factors), *(_steps(a, b) for a, b in combinations(base, 2)))
         gaps = (abs(a - b) for a, b in combinations(sorted(self._times)[:PAIRED], 2))
         return sorted(found.union(*((minutes, minutes / 60, minutes % 60) for minutes in gaps)))
 
@@ -264,6 +266,14 @@ _LOOKUPS: Mapping[Kind, Callable[[Known, Fact], bool]] = {
 def _integers(text: str) -> frozenset[int]:
     plain = _DECIMAL.sub(" ", plain_digits(text))
     return frozenset(int(digits) for digits in _DIGITS.findall(plain) if len(digits) <= 15)
+
+
+@lru_cache(maxsize=256)
+def _numerals(text: str) -> frozenset[int]:
+    """Returns the numbers in words up to ten, in the language of a text: "three tickets" cost three times as much."""
+    said, known = {*plain_words(text)}, language_of(text)
+    numerals = (listed_words(language, "numerals") for language in ((known,) if known else languages()))
+    return frozenset(value for words in numerals for value, word in enumerate(words, 1) if word in said)
 
 
 def is_constant(fact: Fact) -> bool:

@@ -147,6 +147,8 @@ def _only_greets(text: str, language: str, prompt: str) -> bool:
         return False
     of_prompt = _leftovers(prompt[:SHORT], language, "offer", "courtesy")
     left = _leftovers(text, language, "offer", "courtesy")
+    if has_word(text, language, "negation") and not has_word(text, language, "closing"):
+        return False
     return len(of_prompt) > 1 and not left and len(text.split()) != 1 and not _is_verdict(text, language)
 
 

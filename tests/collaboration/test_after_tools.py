@@ -57,9 +57,13 @@ def test_what_contradicts_the_calculator_is_found(answer: str) -> None:
             '{"size_bytes": 250000000000, "used_bytes": 200000000000}',
             "200 of 250 GB are used.",
         ),
+        ("What do three lamps cost?", '{"eur": 24}', "One costs €24, so three cost €72."),
+        ("Was kosten vier Lampen?", '{"eur": 24}', "Vier kosten zusammen 96 €."),
     ],
 )
-def test_tables_empty_lists_and_large_units_are_read_as_people_tell_them(prompt: str, result: str, answer: str) -> None:
+def test_tables_empty_lists_units_and_numerals_are_read_as_people_tell_them(
+    prompt: str, result: str, answer: str
+) -> None:
     situation = {"tool": ["lookup", "Looks things up."], "arguments": {"what": "it"}, "is_error": False}
     (stuck,) = verdicts({**situation, "prompt": prompt, "result": result, "answers": [answer]}, "answers")
     assert not stuck

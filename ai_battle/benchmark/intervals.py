@@ -81,7 +81,7 @@ def mean_interval(values: Numbers) -> Interval:
     return bca(values, sorted(drawn_means(tuple(values))), wider_level(LEVEL, count))
 
 
-def skewed_interval(values: Numbers) -> Interval:
+def skewed_interval(values: Numbers, level: float = LEVEL) -> Interval:
     """Returns the interval of a mean of skewed values with outliers, such as dollars per request.
 
     Student's t corrected for skewness (Hall 1992, "On the Removal of Skewness by Transformation"), with the degrees of
@@ -94,7 +94,7 @@ def skewed_interval(values: Numbers) -> Interval:
     spread = stdev(values)
     second, third, fourth = (fmean(((value - mean) / spread) ** power for value in values) for power in (2, 3, 4))
     freedom = min(count - 1, max(2, round(2 * count / max(fourth / second**2 - 1, 1e-9))))
-    far = student(LEVEL, freedom) / sqrt(count)
+    far = student(level, freedom) / sqrt(count)
     low, high = (mean - spread * _inverse_transformation(side * far, third, count) for side in (1, -1))
     return Interval(low, high)
 

@@ -9,8 +9,8 @@ from statistics import fmean
 from typing import Any, Literal, Self
 
 from ..config.collaboration import Help
-from .intervals import mean_interval
-from .paired import ComparedPair, compare_pairs
+from .intervals import skewed_interval
+from .paired import ALPHA, ComparedPair, compare_pairs
 from .sample import Sample
 from .settings import RECORDED
 from .store import Store
@@ -159,8 +159,9 @@ class ComparedSettings:
         saved = [its[task] - effort for task, effort in mine.items() if task in its]
         if one is other or not saved or fmean(saved) < 0 or fmean(one.values.values()) < fmean(other.values.values()):
             return False
-        # The slow bootstrap comes last: a grid has thousands of pairs, and most are decided without it.
-        return self._is_better(one.name, other.name) or mean_interval(saved).low > 0
+        # Of many equal settings one would be the cheapest by luck, so the level is Bonferroni's for all pairs.
+        level = 1 - ALPHA / len(self.pairs)
+        return self._is_better(one.name, other.name) or skewed_interval(saved, level).low > 0
 
     @cached_property
     def _efforts_of_compared(self) -> Mapping[str, Mapping[str, float]]:

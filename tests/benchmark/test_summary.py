@@ -14,6 +14,7 @@ from ai_battle.benchmark.sample import AnswerScore, HelpRecord, Sample
 from ai_battle.benchmark.summary import BenchmarkSummary, SettingRow, summary_of
 from ai_battle.benchmark.tasks import Recording, Task
 from ai_battle.cli import main
+from ai_battle.core.exchange import Usage
 from ai_battle.reporting.benchmark_report import write_benchmark_reports
 
 from .results import HELPED, LARGE, SMALL, helped_samples, results, scored_samples
@@ -142,6 +143,22 @@ def test_a_difference_that_chance_makes_beats_nobody(tmp_path: Path) -> None:
         [*scored_samples("one", one), *scored_samples("other", other, 0.01)],
     )
     assert row(dear, "other").dominated == "one"
+
+
+def test_of_many_equal_settings_none_beats_the_others_by_a_price_that_chance_makes(tmp_path: Path) -> None:
+    """What two settings show alone is too little if it is one of 21 comparisons."""
+    spread = [-0.0003 + 0.00002 * n for n in range(40)]
+
+    def beaten(folder: str, equal: int) -> list[str]:
+        names = [f"s{n}" for n in range(equal)]
+        paid = [replace(each, usage=Usage(cost_usd=0.001 + off)) for off, each in zip(spread, dear, strict=True)]
+        samples = [*paid, *(sample for name in names for sample in scored_samples(name, GOOD))]
+        found = summary(tmp_path / folder, {"dear": LARGE, **dict.fromkeys(names, SMALL)}, samples)
+        return [each.name for each in found.settings if each.dominated]
+
+    dear = scored_samples("dear", GOOD)
+    assert beaten("two", 1) == ["dear"]
+    assert beaten("seven", 6) == []
 
 
 def test_costs_and_times_have_intervals_too(tmp_path: Path) -> None:

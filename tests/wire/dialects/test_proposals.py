@@ -114,10 +114,13 @@ def test_what_would_be_done_is_not_done_where_the_tool_writes() -> None:
         ("Quand vous l’aurez lu, je le lance :", False),
         ("One sets an alarm like this:", False),
         ("So sieht der Aufruf aus:", False),
+        ("I propose to run this:", False),
+        ("Please confirm:", False),
         ("It doesn’t ring yet, so I set it:", True),
         ("You’ll be woken in time. I’m setting it:", True),
         ("When I looked, there was none. Now there is one:", True),
         ("You know how it rings; I set it:", True),
+        ("As you suggested, I set it:", True),
     ],
 )
 def test_the_sentence_before_a_call_that_writes_decides_whether_it_runs(sentence: str, runs: bool) -> None:

@@ -130,7 +130,7 @@ def no_answer_error(raw: bytes) -> ProviderError:
     if not raw.strip():
         return BadReply("The server sent an empty body; is base_url right?", again="once")
     body = parse_body(raw)
-    if isinstance(body, Mapping) and "error" in body:
+    if isinstance(body, Mapping) and ("error" in body or body.get("object") == "error"):
         return error_in_answer(body)
     if isinstance(body, str) and raw.lstrip().startswith(b"{"):
         return malformed_error(raw)

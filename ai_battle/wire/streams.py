@@ -302,9 +302,9 @@ class StreamReader(ABC):
 
 
 def _is_error(event: Any) -> bool:
-    """Returns whether an event reports an error; Google sometimes puts it into a list."""
+    """Returns whether an event reports an error; Google sometimes puts it into a list, vLLM calls its type `object`."""
     first = event[0] if isinstance(event, list) else event
-    return first.get("type") == "error" or bool(first.get("error"))
+    return first.get("type") == "error" or bool(first.get("error")) or first.get("object") == "error"
 
 
 MAX_FRAME = 16 * 1024 * 1024  # bytes

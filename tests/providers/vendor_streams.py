@@ -85,6 +85,8 @@ def _openai_streams() -> Iterator[VendorFault]:
             b'error: {"code": 500, "message": "The server is on fire"}\n\n'), PASSES, ProviderError, "on fire"),
         ("OpenRouter's error", sse(begin, said, chunk({"content": ""}, "error", error={"code": 502,
             "message": "Provider disconnected"})), PASSES, ProviderError, "disconnected"),
+        ("an error as an object, of vLLM", sse(begin, said, {"object": "error", "message": "The server is on fire",
+            "type": "InternalServerError", "code": 500}), PASSES, ProviderError, "on fire"),
         ("a wrong key in the middle", sse(begin, said, {"error": {"code": 401, "message": "The key was revoked"}}),
             NEVER, ProviderError, *KEY),
         ("too long in the middle", sse(begin, {"error": {"message": "maximum context length is 4096 tokens",

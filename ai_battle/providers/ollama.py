@@ -115,7 +115,8 @@ class Chat:
         if "num_ctx" not in request.options:
             needed = self.input.estimate(request) + (request.options.get("max_tokens") or ROOM_TO_ANSWER)
             request = replace(request, options={**request.options, "num_ctx": loaded.room_for(needed)})
-        return HttpRequest("/api/chat", wire.encode_request(request, loaded.tag, stream=request.wants.stream))
+        body = wire.encode_request(request, loaded.tag, stream=request.wants.stream)
+        return HttpRequest("/api/chat", body, wire.unsupported_options(request.options))
 
     def advise(self, error: ProviderError, there: Sequence[str] = ()) -> str:
         if error.status != 404:

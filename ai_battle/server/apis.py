@@ -13,7 +13,7 @@ from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
 from ..wire.advice import is_advisor
 from ..wire.blocks import BlockWriter
-from ..wire.bodies import decode_body
+from ..wire.bodies import NOTHING, decode_body
 from ..wire.messages import with_pairs
 from .routes import Route
 
@@ -21,9 +21,10 @@ LONGEST_NAME = 256
 """Characters of a model's name."""
 HAS_WORDS = re.compile(rb'"(?:content|text)"\s*:\s*"(?:\s|\\[nrt])*(?:[^"\s\\]|\\[^nrt])').search
 """Finds the first words in messages that are still JSON."""
+NOT_SET = (*NOTHING, False)
 _ALL_KNOWN = "no foreign types"
 _TYPE = re.compile(r"[\w.:-]{1,80}", re.ASCII)
-"""A type that is safe to put in a header."""
+"""A name of a type or a field that is safe to put in a header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +102,17 @@ class Api:
         options = head.options if _fits(head.options, most) else {**head.options, "max_tokens": most}
         return replace(head, options=options, extra=self._extra(head, headers), wants=wants)
 
-    def parts_left_out(self, request: ModelRequest, route: Route) -> list[str]:
-        """Returns the types of tools and of user content that only this API has, if the route's model uses another.
+    def omissions(self, request: ModelRequest, fields: Mapping[str, Any], route: Route) -> list[str]:
+        """Returns the fields, and the types of tools and of user content, that only this API has.
 
-        Raises `ConfigError` if a message has nothing else, as nothing would be left of it.
+        There are none if the route's model uses this API too. Raises `ConfigError` if a message has nothing else, as
+        nothing would be left of it.
         """
         if isinstance(request, UnreadRequest) or route.upstream_api == self.name:
             return []
+        options = [name for name, value in fields.items() if name not in self.wire.READ and value not in NOT_SET]
         found = [kind for message in request.messages if message.role == "user" for kind in _foreign_types(message)]
-        return list(dict.fromkeys(map(_plain_type, (*found, *_foreign_tools(request)))))
+        return list(dict.fromkeys(map(_plain_type, (*options, *found, *_foreign_tools(request)))))
 
     def mends(self, request: ModelRequest) -> bool:
         """Checks whether we would write the messages differently than the client did. Raises `ConfigError`."""
@@ -165,7 +168,7 @@ def _foreign_tools(request: ModelRequest) -> list[str]:
 
 
 def _plain_type(kind: str) -> str:
-    """Returns a type if it is safe in a header."""
+    """Returns the name of a type or a field if it is safe in a header."""
     return kind if _TYPE.fullmatch(kind) else "of no known type"
 
 

@@ -97,7 +97,7 @@ def _find_call(
     route = state.routes.find(stats.model)
     decoded = api.decode(body, state.limits.max_tokens, unread=route.api == api.name)
     stats.stream = decoded.stream
-    stats.left_out += api.parts_left_out(decoded.request, route)
+    stats.left_out += api.omissions(decoded.request, body.fields, route)
     call = ServedRequest(api, decoded, stats, route, conversation)
     return state.current.advisors.apply(call, body, state.routes)
 

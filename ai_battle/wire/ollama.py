@@ -26,7 +26,7 @@ CALL_FIELDS = frozenset(("id", "type", "function"))
 KNOWN = frozenset(("model", "message", "done", "done_reason", "prompt_eval_count", "eval_count"))
 MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 OUTSIDE = ("keep_alive", "think", "logprobs", "top_logprobs")  # options that Ollama takes at the top level
-UNKNOWN = frozenset(("parallel_tool_calls",))
+UNSUPPORTED = ("parallel_tool_calls",)
 LEVELS: Mapping[str, str] = {
     "none": "low", "minimal": "low", "xhigh": "high", "max": "high", "false": "low", "true": "medium",
 }  # fmt: skip
@@ -44,6 +44,11 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -
     return b"".join((dumps(head)[:-1], b',"messages":[', messages, b"]}"))
 
 
+def unsupported_options(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns the names of given options that a request omits."""
+    return tuple(name for name in UNSUPPORTED if name in options)
+
+
 def _callable_tools(request: ModelRequest) -> list[ToolSpec]:
     """Returns the tools that `tool_choice` permits. Ollama has no such option, so it is offered only these."""
     choice = request.tool_choice
@@ -51,7 +56,7 @@ def _callable_tools(request: ModelRequest) -> list[ToolSpec]:
 
 
 def _encode_options(options: Mapping[str, Any], model: str) -> dict[str, Any]:
-    inside = {name: value for name, value in options.items() if value not in NOTHING and name not in UNKNOWN}
+    inside = {name: value for name, value in options.items() if value not in NOTHING and name not in UNSUPPORTED}
     outside = {name: inside.pop(name) for name in OUTSIDE if name in inside}
     if "reasoning" in inside:
         outside["think"] = _think(inside.pop("reasoning"), model)

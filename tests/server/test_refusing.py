@@ -1,5 +1,7 @@
 """When a client is told to come back."""
 
+from typing import Any
+
 import pytest
 
 from ai_battle.core.errors import AIBattleError, BudgetExceeded, RateLimited, Unreachable
@@ -137,6 +139,27 @@ async def test_a_model_that_speaks_the_clients_api_gets_all_of_it(fakes: FakePro
     assert answer.status == 200
     assert "x-ai-battle-left-out" not in answer.headers
     assert fakes.openai.requests[0].body["messages"][0]["content"] == [VIDEO]
+
+
+@pytest.mark.parametrize(
+    ("api", "fields", "left_out"),
+    [
+        ("chat", {"logprobs": True, "top_logprobs": 2, "user": "u"}, "logprobs, top_logprobs, user"),
+        ("chat", {"logit_bias": {"5": 1}, "parallel_tool_calls": False}, "logit_bias, parallel_tool_calls"),
+        ("chat", {"logprobs": False, "n": 1, "temperature": 0.5, "stream_options": None}, None),
+        ("messages", {"container": "c", "metadata": {"user_id": "u"}, "top_k": 5}, "container, metadata"),
+        ("responses", {"service_tier": "flex", "store": False, "text": {"format": {"type": "text"}}}, "service_tier"),
+    ],
+)
+async def test_options_that_only_the_clients_api_has_are_named_before_another_api(
+    fakes: FakeProviders, api: str, fields: dict[str, Any], left_out: str | None
+) -> None:
+    said = [{"role": "user", "content": "Who won?"}]
+    asked = {"input": said} if api == "responses" else {"messages": said, "max_tokens": 9}
+    async with serving(fakes, BIG_MODEL="ollama/phi4") as address, speaking(address) as client:
+        answer = await client.post(api, {**asked, **fields})
+
+    assert (answer.status, answer.headers.get("x-ai-battle-left-out")) == (200, left_out)
 
 
 @pytest.mark.parametrize("upstream", ["openai/large", "ollama/phi4"])

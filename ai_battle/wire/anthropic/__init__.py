@@ -8,6 +8,7 @@ from .blocks import WIRE
 from .requests import (
     CLASSIC,
     CURRENT,
+    READ,
     add_messages,
     clamped_options,
     decode_head,
@@ -20,8 +21,8 @@ from .requests import (
 )
 
 __all__ = [
-    "CLASSIC", "CURRENT", "WIRE", "StreamReader", "StreamWriter", "add_messages", "clamped_options", "decode_error",
-    "decode_head", "decode_request", "decode_response", "decode_usage", "encode_error", "encode_request",
-    "encode_response", "encode_usage", "options_in", "pass_request", "sent_max_tokens", "stop_of",
+    "CLASSIC", "CURRENT", "READ", "WIRE", "StreamReader", "StreamWriter", "add_messages", "clamped_options",
+    "decode_error", "decode_head", "decode_request", "decode_response", "decode_usage", "encode_error",
+    "encode_request", "encode_response", "encode_usage", "options_in", "pass_request", "sent_max_tokens", "stop_of",
     "unsupported_options",
 ]  # fmt: skip

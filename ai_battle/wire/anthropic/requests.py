@@ -223,7 +223,8 @@ _REQUEST = ObjectShape(
         "output_config": {"effort": text, "format": {"schema": tool_schema}},
     }
 )
-_READ = _REQUEST.names - {"metadata"} | {"tools"}
+READ = _REQUEST.names - {"metadata"} | {"tools"}
+"""The fields that a request for a model of another API can be made of."""
 OURS = frozenset({"system", "tools", "reasoning"})  # keys of `extra` that are not fields of the body
 
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -279,7 +280,7 @@ def decode_head(body: Mapping[str, Any]) -> ModelRequest:
         names, theirs = [tool.name for tool in tools], [tool.get("name") for tool in served.get("tools", ())]
         options, extra = decode_options(body)
         system, came = _decode_system(body.get("system") or "")
-        extra |= came | served | {name: value for name, value in body.items() if name not in _READ}
+        extra |= came | served | {name: value for name, value in body.items() if name not in READ}
         return ModelRequest(
             (),
             system,

@@ -73,6 +73,8 @@ _REQUEST = ObjectShape(
         "logit_bias": object_,
     }
 )
+READ = KNOWN | _REQUEST.names - {"logit_bias"}
+"""The fields that a request for a model of another API can be made of."""
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False, quirks: Quirks = USUAL) -> bytes:

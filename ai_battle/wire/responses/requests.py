@@ -72,6 +72,8 @@ _REQUEST = ObjectShape(
         "max_output_tokens": positive,
     }
 )
+READ = _REQUEST.names
+"""The fields that a request for a model of another API can be made of, or that are of this server."""
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:

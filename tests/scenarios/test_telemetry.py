@@ -65,6 +65,7 @@ async def test_a_helper_stands_below_the_agent_that_it_helps(
     telemetry.openai.always("It is 4, as 2 and 2 are 4.")
     said = {
         **TALK["discussion"],
+        "goal": "What is 2 + 2?",
         "models": {"Bob": {"type": "ollama/phi4"}, "Cid": {"type": "scripted", "script": ["?"]}},
     }
     said["collaboration"] = {"pairs": [{"primary": "Bob", "secondary": "openai/gpt-4o"}]}

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from ai_battle.cli.tables import column_groups
 from ai_battle.core.files import lock_directory
 from ai_battle.testing import FakeProviders
 from tests.benchmark.suites import ALWAYS_4, KNOWS, SUMS, suite
+from tests.scenarios.terminal import begin, sized_terminal
 
 from .conftest import Run
 
@@ -169,15 +169,14 @@ def test_code_that_a_suite_names_is_not_run_without_trust(ai_battle: Run, folder
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(folder: Path) -> None:
     slow = {"name": "slow", "model": {"type": "scripted", "script": [{"say": "4", "delay": 0.2}]}}
     (folder / "suite.yaml").write_text(yaml.safe_dump(suite(folder, slow, repeats=50, concurrency=1)))
-    command = [sys.executable, "-m", "ai_battle", "bench", "run", "suite.yaml", "--out", "out"]
-    with subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True) as process:
-        while not finished_count(folder / "out"):
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate()[1]
+    running = begin("bench", "run", "suite.yaml", "--out", "out")
+    while not finished_count(folder / "out"):
+        time.sleep(0.02)
+    running.process.send_signal(signal.SIGINT)
+    stopped = running.end()
 
-    assert process.returncode == 130, said
-    assert "Interrupted; continue with: ai-battle bench resume out" in said
+    assert stopped.code == 130, stopped.err
+    assert "Interrupted; continue with: ai-battle bench resume out" in stopped.err
     assert 0 < finished_count(folder / "out") < len(SUMS) * 50
 
 
@@ -200,7 +199,7 @@ def test_a_full_disk_ends_a_run_with_the_way_on_and_loses_nothing(ai_battle: Run
 
 def test_on_a_terminal_one_line_tells_how_far_it_is(folder: Path) -> None:
     write_suite(folder, limits={"cost_usd": 1})
-    played, _, report = _on_terminal(folder, "run", "suite.yaml", "--out", "out").rpartition("\r\n")
+    played, _, report = _on_terminal("run", "suite.yaml", "--out", "out").rpartition("\r\n")
 
     assert played.rpartition(ERASED)[2].startswith("8/8 samples (100 %), 0:00, $0 of $1.00 spent")
     assert report.endswith(ERASED), "what is told of the report goes once it is there"
@@ -210,7 +209,7 @@ def test_on_a_terminal_a_report_tells_each_step_and_leaves_nothing_of_it(ai_batt
     write_suite(folder)
     assert ai_battle("bench", "run", "suite.yaml", "--out", "out", "--quiet").err == ""
 
-    steps = _on_terminal(folder, "report", "out").split(ERASED)
+    steps = _on_terminal("report", "out").split(ERASED)
     assert steps == [
         "",
         "reading the samples",
@@ -223,17 +222,12 @@ def test_on_a_terminal_a_report_tells_each_step_and_leaves_nothing_of_it(ai_batt
     ]
 
 
-def _on_terminal(folder: Path, *arguments: str) -> str:
+def _on_terminal(*arguments: str) -> str:
     """Returns what a terminal gets on stderr."""
-    main, terminal = pty.openpty()
-    command = [sys.executable, "-m", "ai_battle", "bench", *arguments]
-    with subprocess.Popen(command, cwd=folder, stderr=terminal, stdout=subprocess.DEVNULL):
-        os.close(terminal)
-        said = b""
-        while chunk := _read(main):
-            said += chunk
-    os.close(main)
-    return said.decode()
+    elsewhere = os.open(os.devnull, os.O_WRONLY)
+    with sized_terminal(24, 80, ["bench", *arguments], elsewhere) as screen:
+        assert screen.end() == 0
+    return screen.shown
 
 
 def finished_count(results: Path) -> int:
@@ -244,10 +238,3 @@ def finished_count(results: Path) -> int:
         return len(store.finished_keys())
     finally:
         store.close()
-
-
-def _read(descriptor: int) -> bytes:
-    try:
-        return os.read(descriptor, 4096)
-    except OSError:
-        return b""

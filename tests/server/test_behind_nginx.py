@@ -228,8 +228,8 @@ async def test_workers_that_are_away_or_silent_are_told_in_the_shape_of_the_api(
     async with deploy(fakes, tmp_path, **{"proxy_read_timeout 620s": "proxy_read_timeout 1s"}) as site:
         silent = await site.answer(path, BODIES[path])
         for worker in site.workers:
-            worker.process.kill()
-            await worker.process.wait()
+            worker.process.send_signal(signal.SIGKILL)
+            await worker.wait()
         away = await site.answer(path, BODIES[path])
 
     message = "The worker did not answer in time."

@@ -2,11 +2,9 @@
 
 import asyncio
 import json
-import os
 import signal
-import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from ai_battle.testing import FakeProviders, fault, reply
 from tests.clocks import set_forward
 
 from .serving import ask_server, serving_to, until
+from .starting import start_server
 
 HELLO: dict[str, Any] = {"model": "one", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello?"}]}
 TEXT = "word " * 12
@@ -25,42 +24,6 @@ FILES = {
     "server.yaml": "server: {{log_content: true, keys: [{key}], routes: {{one: openai/large}}}}",
     ".env": "TEAM_KEY={key}",
 }
-PROGRAM = "import sys; from ai_battle.cli import main; sys.exit(main())"
-
-
-class Server:
-    """`ai-battle serve` as users start it; `said` is what it wrote to stderr."""
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-        self.address = ""
-        self.said: list[str] = []
-
-    async def hears(self, words: str) -> str:
-        async with asyncio.timeout(60):
-            while self.process.stderr and (line := (await self.process.stderr.readline()).decode()):
-                self.said.append(line)
-                if words in line:
-                    return line
-        raise AssertionError(f"{words!r} was never said: {self.said}")
-
-
-@asynccontextmanager
-async def start_server(fakes: FakeProviders, file: Path, **environment: str) -> AsyncIterator[Server]:
-    known = {name: value for name, value in fakes.environment.items() if not name.startswith("ANTHROPIC")}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", PROGRAM, "serve", str(file), "--port", "0",
-        env={"PATH": os.environ["PATH"], "HOME": str(file.parent), **known, **environment},
-        stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    server = Server(process)
-    try:
-        server.address = (await server.hears("Listening on")).split()[-1]
-        yield server
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
 
 
 async def stream(address: str, begun: Callable[[], object]) -> str:
@@ -88,7 +51,7 @@ async def test_a_change_of_the_file_and_the_end_lose_no_answer(fakes: FakeProvid
     file = tmp_path / "server.yaml"
     write(file, "one: openai/large")
     fakes.openai.says(SLOW, "Yes.", "Yes.", SLOW)
-    async with start_server(fakes, file) as server:
+    async with start_server(fakes, file, "--port", "0") as server:
         before = await stream(server.address, lambda: write(file, "one: openai/large, two: openai/little"))
         await server.hears("Reloaded: one, two")
         status, _ = await ask_server(server.address, "/v1/messages", {**HELLO, "model": "two"})
@@ -99,7 +62,7 @@ async def test_a_change_of_the_file_and_the_end_lose_no_answer(fakes: FakeProvid
         after = await stream(server.address, lambda: server.process.send_signal(signal.SIGTERM))
         with pytest.raises(aiohttp.ClientConnectionError):
             await ask_server(server.address, "/v1/messages", HELLO)
-        code = await asyncio.wait_for(server.process.wait(), 30)
+        code = await asyncio.wait_for(server.wait(), 30)
 
     assert before == after == TEXT
     assert (status, kept, code) == (200, 200, 0)
@@ -113,7 +76,7 @@ async def test_a_key_that_is_taken_out_of_a_file_opens_nothing_any_more(
     file = tmp_path / "server.yaml"
     file.write_text(FILES["server.yaml"].format(key="'${TEAM_KEY}'"))
     (tmp_path / place).write_text(FILES[place].format(key="old-key"))
-    async with start_server(fakes, file) as server:
+    async with start_server(fakes, file, "--port", "0") as server:
         first, _ = await ask_server(server.address, "/v1/messages", HELLO, {"x-api-key": "old-key"})
         (tmp_path / place).write_text(FILES[place].format(key="new-key"))
         await server.hears("Reloaded")
@@ -135,7 +98,7 @@ async def test_new_requests_are_refused_while_the_last_ones_end(fakes: FakeProvi
     write(file, "one: openai/large")
     fakes.openai.says(SLOW)
     refused: list[type] = []
-    async with start_server(fakes, file) as server:
+    async with start_server(fakes, file, "--port", "0") as server:
 
         async def ask() -> None:
             await server.hears("Ending")
@@ -196,13 +159,13 @@ async def test_told_twice_it_ends_at_once(fakes: FakeProviders, tmp_path: Path, 
     file = tmp_path / "server.yaml"
     write(file, "one: openai/large")
     fakes.openai.says(fault("stall_before_headers"))
-    async with start_server(fakes, file) as server:
+    async with start_server(fakes, file, "--port", "0") as server:
         asking = asyncio.create_task(ask_server(server.address, "/v1/messages", HELLO))
         await until(lambda: bool(fakes.openai.questions))
         server.process.send_signal(number)
         await server.hears("Ending")
         server.process.send_signal(number)
-        code = await asyncio.wait_for(server.process.wait(), 30)
+        code = await asyncio.wait_for(server.wait(), 30)
         with pytest.raises(aiohttp.ClientConnectionError):
             await asking
         await until(lambda: fakes.openai.questions[0].disconnected)
@@ -217,7 +180,7 @@ async def test_a_calibration_that_is_written_anew_decides_from_then_on(fakes: Fa
     calibration.write_text('{"cut": 1000000000.0}')
     write(file, f"one: {pair}")
     fakes.openai.always(lambda body: "From the large one." if body["model"] == "large" else "The sea is salty.")
-    async with start_server(fakes, file) as server:
+    async with start_server(fakes, file, "--port", "0") as server:
         alone = await served_text(server.address)
         calibration.write_text('{"cut": -1000000000.0}')
         await server.hears("Reloaded: one")

@@ -11,7 +11,8 @@ from ai_battle.testing import FakeProviders
 
 from .loading import load, trouble
 from .serving import serving_to, until
-from .test_changing import start_server, write
+from .starting import start_server
+from .test_changing import write
 from .test_operating import fetch
 
 KEPT = 10_000
@@ -44,7 +45,7 @@ async def test_two_thousand_requests_at_two_hundred_at_once(fakes: FakeProviders
     file = tmp_path / "server.yaml"
     write(file, "claude-opus: openai/large, opus: openai/large")
     outcomes: Counter[str] = Counter()
-    async with start_server(fakes, file, LOG_LEVEL="critical") as server:
+    async with start_server(fakes, file, "--port", "0", LOG_LEVEL="critical") as server:
         sizes = []
         for begin in range(0, 2000, 500):
             outcomes += await load(server.address, range(begin, begin + 500), 200)

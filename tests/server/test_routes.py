@@ -1,8 +1,5 @@
 """Which model answers to which name."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +9,7 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.server.config import ConfigSource
 from ai_battle.server.running import startup_lines
 from ai_battle.testing import FakeProviders
+from tests.scenarios.terminal import run
 
 from .serving import ask_server, serving
 
@@ -181,21 +179,12 @@ def test_code_that_a_file_names_is_not_imported_before_it_is_trusted(tmp_path: P
     file = tmp_path / "s.yaml"
     file.write_text(f"server: {{routes: {{a: {route}}}}}")
 
-    done = subprocess.run(
-        [sys.executable, "-m", "ai_battle", "serve", str(file)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.getcwd()}", "XDG_STATE_HOME": str(tmp_path)},
-        stdin=subprocess.DEVNULL,
-        timeout=60,
-        check=False,
-    )
+    done = run("serve", file, PYTHONPATH=str(tmp_path))
 
-    assert done.returncode == 2
-    assert "runs code of its own (my_code" in done.stderr
-    assert "--trust" in done.stderr
-    assert "it ran" not in done.stderr
+    assert done.code == 2
+    assert "runs code of its own (my_code" in done.err
+    assert "--trust" in done.err
+    assert "it ran" not in done.err
 
 
 async def test_a_strategy_in_a_file_beside_the_yaml_answers(fakes: FakeProviders, tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from ai_battle.testing import FakeProviders, fault, reply
 from tests.spans import ASKED, attributes, spans
 
 from .serving import ask_server, serving, until
-from .test_changing import start_server, write
+from .starting import start_server
+from .test_changing import write
 from .test_operating import boosting
 
 HELLO: dict[str, Any] = {
@@ -142,7 +143,7 @@ async def test_the_command_sends_its_spans_to_the_collector(fakes: FakeProviders
     write(file, "opus: openai/gpt-4o")
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector, "OTEL_BSP_SCHEDULE_DELAY": "50"}
     try:
-        async with start_server(fakes, file, **environment) as server:
+        async with start_server(fakes, file, "--port", "0", **environment) as server:
             await ask_server(server.address, "/v1/messages", HELLO)
             await until(lambda: bool(sent))
     finally:
@@ -157,7 +158,7 @@ async def test_the_log_stays_json_where_the_collector_is_away_and_says_so_once(
     file = tmp_path / "server.yaml"
     write(file, "opus: openai/gpt-4o")
     often = {"OTEL_BSP_SCHEDULE_DELAY": "50", "OTEL_METRIC_EXPORT_INTERVAL": "50", "OTEL_EXPORTER_OTLP_TIMEOUT": "0.2"}
-    async with start_server(fakes, file, **ASKED, **often) as server:
+    async with start_server(fakes, file, "--port", "0", **ASKED, **often) as server:
         await ask_server(server.address, "/v1/messages", HELLO)
         warning = json.loads(await server.hears("Telemetry is lost"))
         for _ in range(3):

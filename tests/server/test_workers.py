@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import socket
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -22,7 +21,7 @@ from ai_battle.testing import FakeProviders, Reply, fault, reply
 from tests.redis import RedisProcess, redis_server
 
 from .serving import ask_server, until
-from .starting import Running, start_server
+from .starting import Running, begin_server, start_server
 
 FILE = """
 server:
@@ -195,7 +194,7 @@ async def test_a_worker_that_is_killed_is_started_again(fakes: FakeProviders, tm
         await until_counted(server.address, 50)
 
     assert (statuses.count(200), statuses.count(429)) == (30, 10)
-    assert server.has_said("Worker 2 has ended (killed by SIGKILL); it is started again in 0.5 s.")
+    assert "Worker 2 has ended (killed by SIGKILL); it is started again in 0.5 s." in "".join(server.said)
 
 
 @pytest.mark.parametrize("number", [12, pytest.param(200, marks=pytest.mark.slow)])
@@ -211,14 +210,14 @@ async def test_workers_take_up_a_change_while_streams_run(fakes: FakeProviders, 
         await until(lambda: fakes.openai.open_requests == number)
         (tmp_path / "server.yaml").write_text(file.replace("large: openai", "other: openai"))
         server.process.send_signal(signal.SIGHUP)
-        await until(lambda: server.has_said("Reloaded: other"))
+        await server.hears("Reloaded: other")
 
         async def has_new_route() -> bool:
             return (await ask_server(server.address, "/v1/messages", {**HELLO, "model": "other"}, TEAM))[0] == 200
 
         await until_all(has_new_route)
         (tmp_path / "server.yaml").write_text("server: {routes: 1}")
-        await until(lambda: server.has_said("The change was not loaded"))
+        await server.hears("The change was not loaded")
         told = await asyncio.gather(*streams)
 
     assert all(status == 200 and "ten." in text and "message_stop" in text for status, text in told)
@@ -251,9 +250,9 @@ async def test_who_is_told_twice_to_end_waits_for_nobody(fakes: FakeProviders, t
         streams = [asyncio.create_task(ask_server(server.address, "/v1/messages", body, TEAM)) for _ in range(3)]
         await until(lambda: fakes.openai.open_requests == 3)
         children = server.children
-        server.process.terminate()
-        await until(lambda: server.has_said("Ending"))
-        server.process.terminate()
+        server.process.send_signal(signal.SIGTERM)
+        await server.hears("Ending")
+        server.process.send_signal(signal.SIGTERM)
         await until(lambda: not any(Path(f"/proc/{child}").exists() for child in children), 3)
         await asyncio.gather(*streams, return_exceptions=True)
 
@@ -261,31 +260,25 @@ async def test_who_is_told_twice_to_end_waits_for_nobody(fakes: FakeProviders, t
 async def test_workers_end_with_the_process_that_started_them(fakes: FakeProviders, tmp_path: Path) -> None:
     async with command(fakes, tmp_path) as server:
         children = server.children
-        server.process.kill()
+        server.process.send_signal(signal.SIGKILL)
         await until(lambda: not any(Path(f"/proc/{child}").exists() for child in children))
 
 
 async def test_a_worker_that_is_killed_before_it_is_ready_is_told(fakes: FakeProviders, tmp_path: Path) -> None:
     file = tmp_path / "server.yaml"
     file.write_text(FILE)
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "ai_battle", "serve", str(file),
-        env={**os.environ, **fakes.environment}, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    supervisor = Running(process)
-    await until(lambda: bool(supervisor.children))
-    os.kill(supervisor.children[0], signal.SIGKILL)
-    _, said = await process.communicate()
-
-    assert process.returncode == 1
-    assert said.decode().startswith("error: Worker 1 ended before it was ready: killed by SIGKILL.")
+    async with begin_server(fakes, file) as supervisor:
+        await until(lambda: bool(supervisor.children))
+        os.kill(supervisor.children[0], signal.SIGKILL)
+        assert await supervisor.wait() == 1
+    assert supervisor.said[0].startswith("error: Worker 1 ended before it was ready: killed by SIGKILL.")
 
 
 async def test_a_port_that_is_taken_is_told_once(fakes: FakeProviders, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         async with command(fakes, tmp_path, "--port", str(port)) as server:
-            code = await server.process.wait()
+            code = await server.wait()
 
     assert code != 0
     (line,) = server.said

@@ -17,7 +17,7 @@ from ..conversation.outcome import json_in
 from ..conversation.participant import Participant, request_aside
 from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
 from ..core.events import Emit, as_role, ignore
-from ..core.exchange import WHOLE_ANSWER, ModelRequest
+from ..core.exchange import WHOLE_ANSWER, ModelRequest, object_schema
 from ..core.files import lock_directory, prompt_template
 from ..core.ledger import NO_LIMITS, Budget, SpendingLimits, charge_to
 from ..core.messages import Message, assistant, user
@@ -147,7 +147,7 @@ class JudgePass:
             "reason": texts,
             "score": {"type": "number"},
         }
-        return _object({"scores": {"type": "array", "items": _object(entry)}})
+        return object_schema({"scores": {"type": "array", "items": object_schema(entry)}})
 
     def _read(self, entries: Sequence[Mapping[str, Any]]) -> Iterator[Rating]:
         """Yields a rating for each participant and criterion, even if the answer has none."""
@@ -183,10 +183,6 @@ def _merge_ratings(first: Rating, second: Rating) -> Rating:
         return first
     kept = second if second.score is not None or second.false_quotations else first
     return replace(kept, false_quotations=(*first.false_quotations, *second.false_quotations))
-
-
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 def _entries(answer: str) -> Sequence[Mapping[str, Any]] | None:

@@ -13,7 +13,7 @@ from ai_battle.assembly.models import create_client
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ProviderError
 from ai_battle.core.events import EventLog, TextDelta
-from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec, object_schema
 from ai_battle.core.messages import user
 from ai_battle.providers._capabilities import NAMES, ModelCapabilities
 from ai_battle.providers._listing import ListedModel, capabilities
@@ -161,7 +161,7 @@ Judge = Callable[[ModelResponse, EventLog], str]
 """Returns what is wrong with an answer, or nothing if it is right."""
 
 CLOCK = ToolSpec("clock", "The time at a place.", {"type": "object", "properties": {"place": {"type": "string"}}})
-SUM = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"], "additionalProperties": False}
+SUM = object_schema({"sum": {"type": "integer"}})
 
 
 @dataclass(frozen=True, slots=True)

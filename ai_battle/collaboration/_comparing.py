@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..core.client import ModelClient
 from ..core.errors import BadReply
 from ..core.events import ignore
-from ..core.exchange import WHOLE_ANSWER, ModelRequest
+from ..core.exchange import WHOLE_ANSWER, ModelRequest, object_schema
 from ..evidence.trials import AnswerComparison, Outcome
 from ..judging.assessment import Context
 from ._checks import Check
@@ -20,12 +20,7 @@ MOST_SHOWN = 16_000
 LONGEST_REASON = 500
 MOST_WRITTEN = 2_000
 """Tokens of a judgement, including the thinking that some judges write first."""
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"why": {"type": "string"}, "better": {"type": "string", "enum": ["A", "B", "same"]}},
-    "required": ["why", "better"],
-    "additionalProperties": False,
-}
+SCHEMA = object_schema({"why": {"type": "string"}, "better": {"type": "string", "enum": ["A", "B", "same"]}})
 SMALL_FIRST: Mapping[str, Outcome] = {"a": "win", "b": "loss", "same": "tie"}
 FAILING = ("check_fails", "program_fails")
 """Signals of a check, from 0 to 1."""

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
 from string import ascii_uppercase
-from typing import Any
 
 from ..core.client import ClientWrapper, ModelClient
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ignore
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.exchange import ModelRequest, ModelResponse, object_schema
 from ..wire.dialects.thinking import ThoughtFilter
 from ._documents import LONGEST_REPLY, json_object
 from ._wrappers import AnswerStream
@@ -22,12 +21,7 @@ LONGEST_HEAD = 8_000
 """The most characters that a chair's note may have before its answer."""
 LONGEST_REASON = 500
 LONGEST_KEY = 20
-SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"why": {"type": "string"}, "ranking": {"type": "array", "items": {"type": "string"}}},
-    "required": ["why", "ranking"],
-    "additionalProperties": False,
-}
+SCHEMA = object_schema({"why": {"type": "string"}, "ranking": {"type": "array", "items": {"type": "string"}}})
 _NUMBERED = re.compile(r"(?im)^\W{0,4}\d{1,2}[.):][\s*_]*(?:(?:answer|response)[\s*_]+)?([A-Z])\b")
 _CHAIN = re.compile(r"(?i)\b[A-Z]\b(?:[\s*_\"']*(?:>|,|;|→)[\s*_\"']*(?:(?:answer|response)[\s*_]+)?[A-Z]\b)+")
 _LETTER = re.compile(r"(?<![A-Za-z])([A-Za-z])(?![A-Za-z])")

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..core.errors import AIBattleError
 from ..core.events import SpeakerSelected
-from ..core.exchange import ModelRequest
+from ..core.exchange import ModelRequest, object_schema
 from ..core.messages import Message, user
 from .participant import Participant, request_aside
 from .plan import Plan
@@ -126,12 +126,7 @@ def choice_request(
     """Builds the question for one of `names`, with a JSON Schema, and short enough for a model of 1B parameters."""
     shown = "\n\n".join(f"{message.speaker}: {_shorten(message.text)}" for message in [*recent][-SHOWN_MESSAGES:])
     question = prompt("choice", said=f"{_shorten(opening)}\n\n{shown}".strip(), names=", ".join(names))
-    schema = {
-        "type": "object",
-        "properties": {"next": {"type": "string", "enum": list(names)}},
-        "required": ["next"],
-        "additionalProperties": False,
-    }
+    schema = object_schema({"next": {"type": "string", "enum": list(names)}})
     return ModelRequest(
         (user(question),), prompt("selector"), tool_choice="none", output_schema=schema, options=selector.parameters
     )

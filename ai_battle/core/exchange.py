@@ -25,6 +25,11 @@ class ToolSpec:
     encoded: dict[str, bytes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the JSON Schema of an object with exactly these properties."""
+    return {"type": "object", "properties": dict(properties), "required": [*properties], "additionalProperties": False}
+
+
 @dataclass(frozen=True, slots=True)
 class Wants:
     """The parts of an answer that the caller uses, so that a client can skip the rest.

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from ...core.client import ClientWrapper, ModelClient
 from ...core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ignore
-from ...core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ...core.exchange import ModelRequest, ModelResponse, ToolSpec, object_schema
 from ...core.messages import Message, ToolCall, ToolResult, assistant, user
 from ...wire.dialects.reader import StreamingReader, read
 from ...wire.dialects.reading import Reading, without_cut_call
@@ -178,18 +178,14 @@ def schema(tools: Iterable[ToolSpec], content: Mapping[str, Any] | None = None, 
         "content": {"anyOf": [dict(content), {"type": "null"}]} if content else {"type": "string"},
         "needsMoreWork": {"type": "boolean"},
     }
-    return _object(fields)
+    return object_schema(fields)
 
 
 def _call_schema(tool: ToolSpec) -> dict[str, Any]:
     # References are relative to the root of a schema, so one that has any can't be embedded in another.
     is_free = "$ref" in json.dumps(tool.schema, default=str)
     arguments = {"type": "object"} if is_free else dict(tool.schema)
-    return _object({"name": {"type": "string", "enum": [tool.name]}, "arguments": arguments})
-
-
-def _object(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": dict(fields), "required": [*fields], "additionalProperties": False}
+    return object_schema({"name": {"type": "string", "enum": [tool.name]}, "arguments": arguments})
 
 
 def _with_answer_schema(request: ModelRequest) -> ModelRequest:

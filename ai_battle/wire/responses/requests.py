@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import Any, TypeAlias, TypeVar
 
 from ...core.errors import ConfigError
-from ...core.exchange import ModelRequest, ToolSpec
+from ...core.exchange import ModelRequest, ToolSpec, object_schema
 from ...core.messages import Message
 from ..bodies import ANY_OBJECT, NOTHING, own
 from ..checks import (
@@ -42,12 +42,7 @@ Item: TypeAlias = Mapping[str, Any]
 Items: TypeAlias = tuple[Item, ...]
 Find: TypeAlias = Callable[[str], Awaitable[T | None]]
 NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
-TAKES_TEXT: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-    "additionalProperties": False,
-}
+TAKES_TEXT = object_schema({"input": {"type": "string"}})
 
 _OURS = {
     "function": {"name!": text, "description": text, "parameters": tool_schema},

@@ -94,7 +94,7 @@ class RootedFolder:
         steps = parts(path, folder=True)
         found: list[Entry] = []
         if not steps and not self.root.exists():
-            _must_not_hold_home(self.root)
+            must_not_hold_home(self.root)
             return found
         with self._open(steps) as folder, os.scandir(folder) as listed:
             for one in listed:
@@ -113,7 +113,7 @@ class RootedFolder:
             raise ToolError("Files of a workspace need Linux or macOS, or WSL 2 on Windows.")
         with ExitStack() as opened:
             with _check_name(str(self.root)):
-                _must_not_hold_home(self.root)
+                must_not_hold_home(self.root)
                 if make:
                     self.root.mkdir(parents=True, exist_ok=True)
                 here = os.open(self.root, ROOT)
@@ -166,7 +166,8 @@ def _is_clean(path: str) -> bool:
         return False
 
 
-def _must_not_hold_home(root: Path) -> None:
+def must_not_hold_home(root: Path) -> None:
+    """Raises `ToolError` for a workspace that tools would open the home directory with."""
     found, home = (os.path.realpath(path).rstrip(os.sep) for path in (root, os.path.expanduser("~")))
     if f"{home}{os.sep}".startswith(f"{found}{os.sep}"):
         raise ToolError(f"The workspace {str(root)!r} holds the home directory; choose a folder of its own.")

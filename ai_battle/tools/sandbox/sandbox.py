@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from ...core.errors import AIBattleError, ToolError
 from .._tasks import finish, start_process
+from ..rooted import must_not_hold_home
 from .addresses import AddressFilter
 from .backends import DOCKER_IMAGE, Backend, Bubblewrap, Docker, HostPaths, Landlock, Unconfined
 from .egress import EgressProxy, proxy_environment
@@ -132,8 +133,7 @@ def _check_workspace(workspace: Path) -> Path:
     found = workspace.resolve()
     if not found.is_dir():
         raise ToolError(f"The workspace {str(workspace)!r} is not a directory; make it first.")
-    if found == Path("/") or Path.home().is_relative_to(found):
-        raise ToolError(f"The workspace {str(workspace)!r} holds the home directory; choose a folder of its own.")
+    must_not_hold_home(workspace)
     return found
 
 

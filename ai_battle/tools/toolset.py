@@ -75,10 +75,7 @@ class ToolSet:
         self, discussion: Discussion, base: Path, *, allow_unsandboxed: bool = False, ask: Ask | None = None
     ) -> None:
         settings = self._settings = tool_settings(discussion)
-        runner = settings.runner
-        self._limits = RunnerLimits(
-            runner.max_rounds, runner.allow_chaining, runner.summarize_threshold, runner.backoff_seconds
-        )
+        self._limits = RunnerLimits(**settings.runner.model_dump())
         workspace = base / Path(settings.workspace).expanduser()
         self._place = loading.LoadContext(workspace, base, settings.sandbox, allow_unsandboxed, settings.allow_hosts)
         self._person = Approver(ask)

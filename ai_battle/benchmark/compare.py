@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 from ..core.errors import ConfigError
 from ..core.plugins import near
 from .intervals import Interval, known_mean, mean_interval
-from .paired import ComparedPair, Verdict, compare_pairs
+from .paired import ComparedPair, PairedDifference, Verdict, compare_pairs, difference
 from .setting_results import SettingResult, setting_results
 from .store import Store, task_text
+from .suite import DATASET_KEY
 
 BEFORE, AFTER = "before", "after"
 FIRST: Sequence[Verdict] = ("worse", "better", "not enough data", "no difference shown")
@@ -20,7 +21,11 @@ FIRST: Sequence[Verdict] = ("worse", "better", "not enough data", "no difference
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A setting in both benchmarks. The change in dollars per task is None if a cost is unknown."""
+    """A setting in both benchmarks. The change in dollars per task is None if a cost is unknown.
+
+    `by_dataset` has the differences on each dataset if there are several. They show where a change comes from, and are
+    not tested.
+    """
 
     setting: str
     before: float
@@ -29,6 +34,7 @@ class Change:
     cost: float | None = None
     cost_interval: Interval | None = None
     seconds: float | None = None
+    by_dataset: Mapping[str, PairedDifference] = field(default_factory=dict)
 
     @property
     def verdict(self) -> Verdict:
@@ -36,7 +42,12 @@ class Change:
 
     def as_json(self) -> dict[str, Any]:
         cost = {"cost_usd": self.cost, "cost_interval": self.cost_interval, "seconds": self.seconds}
-        return {"setting": self.setting, "before": self.before, "after": self.after, **self.found.as_json(), **cost}
+        parts = {
+            name: {"n": found.count, "difference": found.mean, "low": found.interval.low, "high": found.interval.high}
+            for name, found in self.by_dataset.items()
+        }
+        points = {"setting": self.setting, "before": self.before, "after": self.after}
+        return {**points, **self.found.as_json(), **cost, "by_dataset": parts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +76,7 @@ class BenchmarkComparison:
 
 def compare(before: Path, after: Path) -> BenchmarkComparison:
     """Compares two benchmarks. Raises `ConfigError` if they share nothing, `JournalError` for invalid results."""
-    (first, tasks), (second, tasks_after) = _read(before), _read(after)
+    (first, tasks, datasets), (second, tasks_after, _) = _read(before), _read(after)
     if first.keys().isdisjoint(second):
         names = ", ".join(name for _, name in _only(first, second))
         raise ConfigError(f"{before} and {after} have no setting in common: {names}.")
@@ -78,7 +89,7 @@ def compare(before: Path, after: Path) -> BenchmarkComparison:
         raise ConfigError(f"{before} and {after} have no scored task in common.{other}")
     only = _only(_with_results(first), _with_results(second))
     pairs = compare_pairs([((BEFORE, AFTER), first[name].values, second[name].values) for name in shared])
-    changes = [_change(first[name], second[name], pair) for name, pair in zip(shared, pairs, strict=True)]
+    changes = [_change(first[name], second[name], pair, datasets) for name, pair in zip(shared, pairs, strict=True)]
     return BenchmarkComparison(tuple(sorted(changes, key=_urgency)), only, tuple(changed))
 
 
@@ -102,21 +113,22 @@ def _only(first: Collection[str], second: Collection[str]) -> tuple[tuple[str, s
 
 def compare_settings(folder: Path, before: str, after: str) -> BenchmarkComparison:
     """Compares two settings of one benchmark. Raises `ConfigError` for an unknown one."""
-    found, _ = _read(folder)
+    found, _, datasets = _read(folder)
     for name in (before, after):
         if name not in found:
             raise ConfigError(f"{folder} has no setting {name!r}{near(name, list(found))}")
     [pair] = compare_pairs([((before, after), found[before].values, found[after].values)])
     if not pair.found.count:
         raise ConfigError(f"{before} and {after} have no scored task in common.")
-    return BenchmarkComparison((replace(_change(found[before], found[after], pair), setting=after),))
+    return BenchmarkComparison((replace(_change(found[before], found[after], pair, datasets), setting=after),))
 
 
-def _read(folder: Path) -> tuple[dict[str, SettingResult], dict[str, str]]:
-    """Returns the settings by name, and what each task asks, as text."""
+def _read(folder: Path) -> tuple[dict[str, SettingResult], dict[str, str], dict[str, str]]:
+    """Returns the settings by name, what each task asks, as text, and the dataset that has it."""
     with closing(Store.open(folder)) as store:
         tasks = {task.id: task_text(replace(task, id="", recorded={}, extra={})) for task in store.tasks()}
-        return {each.name: each for each in setting_results(store)}, tasks
+        datasets = {task.id: str(task.extra.get(DATASET_KEY, "")) for task in store.tasks()}
+        return {each.name: each for each in setting_results(store)}, tasks, datasets
 
 
 def _partners(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
@@ -130,10 +142,14 @@ def _partners(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, 
     return kept | {name: others[text] for text, name in moved.items()}
 
 
-def _change(before: SettingResult, after: SettingResult, found: ComparedPair) -> Change:
+def _change(before: SettingResult, after: SettingResult, found: ComparedPair, datasets: Mapping[str, str]) -> Change:
     shared = [task for task in before.values if task in after.values]
     first, second = (known_mean(each.values[task] for task in shared) for each in (before, after))
-    change = Change(before.name, first or 0.0, second or 0.0, found, seconds=_slower(before, after))
+    parts: dict[str, dict[str, float]] = {}
+    for task in shared:
+        parts.setdefault(datasets[task], {})[task] = before.values[task]
+    by_dataset = {name: difference(part, after.values) for name, part in parts.items() if len(parts) > 1}
+    change = Change(before.name, first or 0.0, second or 0.0, found, None, None, _slower(before, after), by_dataset)
     if cost := _dearer(before, after):
         change = replace(change, cost=fmean(cost), cost_interval=mean_interval(cost))
     return change

@@ -9,7 +9,7 @@ import click
 
 from ai_battle.benchmark.compare import BenchmarkComparison, Change
 from ai_battle.benchmark.forecast import Forecast
-from ai_battle.benchmark.paired import conclusions
+from ai_battle.benchmark.paired import PairedDifference, conclusions
 from ai_battle.benchmark.run import BenchmarkProgress
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.summary import BenchmarkSummary, DatasetQuality, SettingRow
@@ -213,6 +213,19 @@ def _show_changes(changes: Sequence[Change]) -> None:
     heads = ("setting", "verdict", "before", "after", "points", "95 %", "p (Holm)", "tasks", f"$ / {PER:,} tasks")
     names, *columns = zip(heads, *map(_change_cells, changes), strict=True)
     show_columns(names, columns)
+    datasets = dict.fromkeys(name for change in changes for name in change.by_dataset)
+    if datasets:
+        click.echo()
+        parts = [(name, *(_points_on(change.by_dataset.get(name)) for change in changes)) for name in datasets]
+        show_columns(("points on", *(change.setting for change in changes)), parts)
+
+
+def _points_on(found: PairedDifference | None) -> str:
+    return f"{_points(found.mean)} ({' to '.join(map(_points, found.interval))})" if found else NONE
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.1f}"
 
 
 def _change_cells(change: Change) -> Iterator[str]:
@@ -221,8 +234,8 @@ def _change_cells(change: Change) -> Iterator[str]:
     yield change.verdict
     yield percent(change.before)
     yield percent(change.after)
-    yield f"{100 * found.mean:+.1f}"
-    yield " to ".join(f"{100 * end:+.1f}" for end in found.interval)
+    yield _points(found.mean)
+    yield " to ".join(map(_points, found.interval))
     yield f"{change.found.p_holm:.3g}"
     yield str(found.count)
     yield NONE if change.cost is None else f"{change.cost * PER:+.4f}"

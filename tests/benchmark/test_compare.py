@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,24 @@ def test_a_machine_reads_the_same(before: Path, after: Path, capsys: pytest.Capt
     assert said["regressions"] == ["small"]
     assert [each["verdict"] for each in said["changes"]] == ["worse", "better", "no difference shown"]
     assert said["changes"][0]["difference"] == pytest.approx(-0.3)
+
+
+def test_with_several_datasets_the_change_on_each_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What one dataset gains hides what the other loses."""
+    tasks = [Task(f"t{n}", f"Prompt {n}.", extra={"dataset": "sums" if n < 20 else "facts"}) for n in range(40)]
+    for name, values in (("before", [1.0] * 20 + [0.0] * 20), ("after", [0.0] * 20 + [1.0] * 20)):
+        results(tmp_path / name, {"small": SMALL}, scored_samples("small", values), tasks).close()
+
+    run("bench", "compare", tmp_path / "before", tmp_path / "after")
+    shown = capsys.readouterr().out
+    run("bench", "compare", tmp_path / "before", tmp_path / "after", "--json")
+    [change] = json.loads(capsys.readouterr().out)["changes"]
+
+    assert re.search(r"points on +sums +facts\nsmall +-100\.0 \(.*\) +\+100\.0 \(", shown)
+    assert {name: (each["n"], each["difference"]) for name, each in change["by_dataset"].items()} == {
+        "sums": (20, -1.0),
+        "facts": (20, 1.0),
+    }
 
 
 @pytest.mark.parametrize(

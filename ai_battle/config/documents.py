@@ -137,7 +137,7 @@ def check_document(
     also: Callable[[D], Iterable[Problem]] = find_nothing,
 ) -> D:
     """Checks an origin with overrides. Raises `ConfigError` with all problems."""
-    tree, notes = kind.rewrite(apply_overrides(origin.tree, overrides, kind.schema.model_fields))
+    tree, notes = kind.rewrite(apply_overrides(origin.tree, overrides, kind.schema))
     expander = TreeExpander(Expansion(variables))
     try:
         values = expander.expand(tree)

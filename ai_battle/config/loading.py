@@ -38,7 +38,7 @@ class LoadedDiscussion(ConfigDocument):
 
     def with_pair(self, pair: Mapping[str, Any], also: "Check") -> "LoadedDiscussion":
         """Returns the same with another pair of models. Raises `ConfigError` with all its problems."""
-        enabled = apply_overrides(self.tree, ("discussion.collaboration.enabled=true",), DiscussionFile.model_fields)
+        enabled = apply_overrides(self.tree, ("discussion.collaboration.enabled=true",), DiscussionFile)
         tree = append_to(enabled, ("discussion", "collaboration", "pairs"), from_python(pair))
         return self._again(tree, (), also)
 

@@ -188,6 +188,13 @@ def section_at(schema: type[Section], path: KeyPath) -> type[Section] | None:
     return _section_in(expected)
 
 
+def expects_text(schema: type[Section], path: KeyPath) -> bool:
+    """Checks whether nothing but text may stand at `path`."""
+    section = section_at(schema, path[:-1])
+    expected = get_type_hints(section, include_extras=True).get(str(path[-1])) if section else None
+    return {*_kinds(expected)} - {type(None)} == {str}
+
+
 def _inside(expected: Any, step: str | int) -> Any:
     if section := _section_in(expected):
         return get_type_hints(section, include_extras=True).get(str(step))

@@ -1,13 +1,16 @@
 """Rewrites the tree before it is checked: old spellings, keys in other places, and `path=value` overrides."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from ..core.errors import ConfigError
 from ..core.plugins import near
+from .messages import expects_text
 from .participants import ROLES
 from .problems import KeyPath
 from .tree import Node, compose_value
+from .values import Section
 
 TOP_KEYS = ("providers", "prices", "context_windows")
 """Keys next to the discussion that may also be written inside it."""
@@ -18,6 +21,8 @@ DISCUSSION_KEYS = (
 """Keys of a discussion that may also be written next to it."""
 WITHOUT_EFFECT = ("demo_generation",)
 OPTION = "--set"
+_YAML_TEXT = re.compile(r"""\s*|\s*(?:null|~)\s*|\s*(["']).*\1\s*|\s*[|>][^\n]{0,3}\n.*""", re.DOTALL)
+"""An override of a text that is read as YAML: nothing, a quoted text, or a block."""
 _INDEX = re.compile(r"\d{1,8}")
 
 
@@ -114,10 +119,10 @@ def _with_known_roles(models: Node, notes: list[str]) -> Node:
     return models
 
 
-def apply_overrides(tree: Node, overrides: Sequence[str], known: Collection[str]) -> Node:
+def apply_overrides(tree: Node, overrides: Sequence[str], schema: type[Section]) -> Node:
     """Applies the `path=value` overrides of the command line.
 
-    `known` are the file's top-level keys; other paths start in the discussion. Unknown keys are reported when the tree
+    Paths start with a top-level key of `schema`, or in the discussion. Unknown keys are reported when the tree
     is checked.
     """
     for override in overrides:
@@ -126,9 +131,9 @@ def apply_overrides(tree: Node, overrides: Sequence[str], known: Collection[str]
             raise ConfigError(f"{OPTION} {override}: must be path=value, for example discussion.turns=5")
         label = f"{OPTION} {path.strip()}"
         steps = path.strip().replace("[", ".").replace("]", "").split(".")
-        if steps[0] not in known and steps[0] not in tree.value:
+        if steps[0] not in schema.model_fields and steps[0] not in tree.value:
             steps = ["discussion", *steps]
-        tree = _with_value(_spell_out(tree, steps), steps, compose_value(text, label), label)
+        tree = _with_value(_spell_out(tree, steps), steps, partial(_value_at, schema, text, label), label)
     return tree
 
 
@@ -154,16 +159,24 @@ def append_to(tree: Node, path: KeyPath, value: Node) -> Node:
     return tree.with_child(step, append_to(child, tuple(rest), value))
 
 
-def _with_value(node: Node, steps: list[str], value: Node, label: str) -> Node:
+def _value_at(schema: type[Section], text: str, label: str, path: KeyPath) -> Node:
+    """Returns the value of an override: YAML, but where only text may stand, what is not quoted is meant literally."""
+    is_yaml = _YAML_TEXT.fullmatch(text) or not expects_text(schema, path)
+    return compose_value(text, label) if is_yaml else Node(text, label)
+
+
+def _with_value(
+    node: Node, steps: list[str], value_at: Callable[[KeyPath], Node], label: str, path: KeyPath = ()
+) -> Node:
     if not steps:
-        return value
+        return value_at(path)
     if isinstance(node.value, list):
         index = int(steps[0]) if _INDEX.fullmatch(steps[0]) else -1
         child = node.child(index)
         if child is None:
             last = len(node.value) - 1
             raise ConfigError(f"{label}: {steps[0]!r} is not one of the list's entries, 0 to {last}")
-        return node.with_child(index, _with_value(child, steps[1:], value, label))
+        return node.with_child(index, _with_value(child, steps[1:], value_at, label, (*path, index)))
     if not isinstance(node.value, dict):
         raise ConfigError(f"{label}: {steps[0]!r} is asked of something that has no keys")
     # Keys may contain dots (`prices.gpt-4.1.input`), so the longest existing key wins.
@@ -171,4 +184,4 @@ def _with_value(node: Node, steps: list[str], value: Node, label: str) -> Node:
     length = next(lengths, 1)
     key = ".".join(steps[:length])
     child = node.child(key) or Node({}, label)
-    return node.with_child(key, _with_value(child, steps[length:], value, label), label)
+    return node.with_child(key, _with_value(child, steps[length:], value_at, label, (*path, key)), label)

@@ -57,6 +57,22 @@ def test_a_key_beside_a_plain_list_of_tools_leaves_the_list_as_it_is(load_text: 
     assert load_text(f"{SMALL}  tools: [calculator]\n", None, ("tools.0=current_time",)).file.discussion.tools
 
 
+@pytest.mark.parametrize(
+    ("written", "goal"),
+    [
+        ("Compare: A and B", "Compare: A and B"),
+        ("[draft] What is C # for?", "[draft] What is C # for?"),
+        ("one\ntwo", "one\ntwo"),
+        ("'so' is it", "'so' is it"),
+        ("'Compare: A and B'", "Compare: A and B"),
+        ('"one\\ntwo"', "one\ntwo"),
+        ("|\n  one\n  two", "one\ntwo"),
+    ],
+)
+def test_an_override_of_a_text_is_literal_unless_it_is_quoted(load_text: Load, written: str, goal: str) -> None:
+    assert load_text(SMALL, None, (f"goal={written}",)).file.discussion.goal.strip() == goal
+
+
 def test_overrides_set_keys_of_a_participant_that_is_only_a_type(load_text: Load) -> None:
     text = "discussion:\n  goal: Talk.\n  models: {Ann: gpt-4o, Bob 1.5: haiku}\n"
     overrides = ("models.Bob 1.5.persona=You sail.", "discussion.models.Ann=sonnet")
@@ -87,7 +103,7 @@ def test_an_anchor_is_changed_in_one_place_only(load_text: Load) -> None:
         ("turns", "--set turns: must be path=value, for example discussion.turns=5"),
         ("=5", "--set =5: must be path=value"),
         ("turns=[1", "--set turns: a bracket is not closed"),
-        ("goal=a: b: c", "--set goal: a second ': ' on this line; put quotes around text that holds a colon"),
+        ("stop=a: b: c", "--set stop: a second ': ' on this line; put quotes around text that holds a colon"),
         ("turns=!!python/none", "--set turns: the tag '!!python/none' is not allowed"),
     ],
 )
@@ -106,7 +122,7 @@ def test_an_entry_that_is_not_there_is_told(load_text: Load) -> None:
 
 def test_an_override_shows_no_value_in_errors(load_text: Load) -> None:
     with pytest.raises(ConfigError) as caught:
-        load_text(SMALL, None, ("providers.openai.api_key=[sk-secret]",))
+        load_text(SMALL, None, ("providers.openai.headers=[sk-secret]",))
 
     assert "sk-secret" not in str(caught.value)
 

@@ -98,9 +98,10 @@ def test_a_sentence_of_its_own_behind_a_call_leaves_it_a_call() -> None:
         assert parse_tool_calls(said, TOOLS), said
 
 
-def test_what_would_be_done_is_not_done_where_the_tool_writes() -> None:
+def test_what_would_be_done_or_is_proposed_is_not_done_where_the_tool_writes() -> None:
     assert not parse_tool_calls(f"This is what I would set:\n{WRITING}", TOOLS)
     assert parse_tool_calls(f"This is what I would ask:\n{CALL}", TOOLS)
+    assert parse_tool_calls(f"I suggest that we look at it:\n{CALL}", TOOLS)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ LAST_SECTIONS = ("check", "question")
 ATTEMPT_TOKENS = 4_000
 ATTEMPT_CHARACTERS = 8_000
 RESULT_CHARACTERS = 2_000
+ANSWER_LIMITS = frozenset(("max_tokens", "stop", "parallel_tool_calls"))
 UNSEEN = "a check has found it poor."
 _CACHE_KEY = "as text"
 NOTHING_YET = ModelResponse(Message("assistant", ()))
@@ -193,7 +194,7 @@ def with_fact(request: ModelRequest, fact: str) -> ModelRequest:
 
 def without_tuning(request: ModelRequest) -> ModelRequest:
     """Drops options tuned for the small model; limits of the answer apply to any model."""
-    kept = {name: value for name, value in request.options.items() if name in ("stop", "max_tokens")}
+    kept = {name: value for name, value in request.options.items() if name in ANSWER_LIMITS}
     return replace(request, options=kept)
 
 

@@ -53,14 +53,15 @@ async def test_the_helper_gets_the_request_itself_and_not_the_attempt() -> None:
 
 
 async def test_options_of_the_small_model_stay_with_it_but_bounds_hold_for_both() -> None:
-    options = {"temperature": 0.1, "num_ctx": 2048, "max_tokens": 10, "stop": ["END"]}
+    bounds = {"max_tokens": 10, "stop": ["END"], "parallel_tool_calls": False}
+    options = {"temperature": 0.1, "num_ctx": 2048, **bounds}
     small, big = model(POOR), large("Four.")
     await STRATEGIES["takeover"](small.client, big.client, stuck_detector=Judge()).complete(
         model_request(options=options)
     )
 
     assert small.requests[0].options == options
-    assert big.requests[0].options == {"max_tokens": 10, "stop": ["END"]}
+    assert big.requests[0].options == bounds
 
 
 async def test_a_helper_that_sees_the_prompt_alone_still_has_the_tools_to_call() -> None:

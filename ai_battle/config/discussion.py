@@ -207,6 +207,10 @@ class JournalSettings(Section):
     )
 
 
+SCHEMA_KEYWORDS = frozenset(("type", "properties", "items", "enum", "const", "$ref", "anyOf", "oneOf", "allOf"))
+"""A JSON Schema without any of these allows everything."""
+
+
 def _printable(name: str) -> str:
     if not name.strip() or not name.isprintable():
         raise PydanticCustomError("name", "must be a name on one line, without control characters")
@@ -216,6 +220,10 @@ def _printable(name: str) -> str:
 def _prompt_or_schema(raw: Any) -> Any:
     if raw is not None and not isinstance(raw, str | dict):
         raise PydanticCustomError("outcome", "must be a prompt in quotes, or a mapping: the JSON Schema of the outcome")
+    if isinstance(raw, dict) and raw and SCHEMA_KEYWORDS.isdisjoint(raw):
+        keys = {"keys": ", ".join(map(str, raw))}
+        way_out = "write {type: object, properties: {...}}, or a prompt in quotes"
+        raise PydanticCustomError("no_schema", "is no JSON Schema: it has only {keys}; " + way_out, keys)
     return raw
 
 

@@ -1,6 +1,7 @@
 """What is made of a discussion at its end."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,17 @@ async def test_a_file_says_it_too(written: object, tmp_path: Path) -> None:
     assert (tmp_path / "run/outcome.json").read_text() == "{}\n"
 
 
-def test_anything_else_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (5, "outcome: must be a prompt in quotes, or a mapping"),
+        (
+            {"title": "string", "plan": "string"},
+            "outcome: is no JSON Schema: it has only title, plan; write {type: obj",
+        ),
+    ],
+)
+def test_anything_else_is_refused(wanted: object, words: str) -> None:
     models = {name: {"type": "scripted", "script": ["Hm."]} for name in ("ada", "bob")}
-    with pytest.raises(ConfigError, match="outcome: must be a prompt in quotes, or a mapping"):
-        load({"discussion": {"goal": "Talk.", "models": models, "outcome": 5}})
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        load({"discussion": {"goal": "Talk.", "models": models, "outcome": wanted}})

@@ -143,7 +143,8 @@ class ProgramLink(Link):
         path = self._settings.env.get("PATH") or os.environ.get("PATH", os.defpath)
         found = shutil.which(command, path=os.pathsep.join((path, os.path.dirname(sys.executable))))
         if found is None:
-            raise ConfigError(f"there is no program {self._settings.command!r}; install it, or write its full path")
+            way_out = "its arguments go into args" if " " in command else "install it, or write its full path"
+            raise ConfigError(f"there is no program {self._settings.command!r}; {way_out}")
         return found
 
 

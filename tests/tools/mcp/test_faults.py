@@ -18,6 +18,7 @@ from .conftest import Running, children, is_alive, program, until
     ("server", "said"),
     [
         ({"command": "mcp-server-nowhere"}, "there is no program 'mcp-server-nowhere'; install it"),
+        ({"command": "python3 time.py"}, "there is no program 'python3 time.py'; its arguments go into args"),
         ({"command": "mcp-server-time", "cwd": "nowhere"}, "working directory .*nowhere does not exist"),
         (program("odd", "breaks"), r"closed the connection; its last words: no licence found for token tok-12345"),
         (program("odd", "breaks", env={"TOKEN": "tok-12345"}), r"no licence found for token \${TOKEN}$"),

@@ -18,7 +18,7 @@ from .messages import problems_of
 from .packaged import packaged_config, packaged_names
 from .problems import ConfigProblems, KeyPath, Located, Problem, dotted_path
 from .rewriting import apply_overrides
-from .tree import Node, Place, compose, from_python, place_of
+from .tree import Node, Place, compose, from_python, place_of, written_path
 from .values import Section
 
 SECTION = re.compile(r"^(benchmark|discussion|rubric|server):", re.MULTILINE)
@@ -281,7 +281,8 @@ def _wrong(problems: list[Problem], expander: TreeExpander, tree: Node, origin: 
 
 
 def _fault(tree: Node, problem: Problem) -> _Fault:
-    return place_of(tree, problem.path, problem.key), dotted_path(problem.path), problem.message
+    path = dotted_path(written_path(tree, problem.path))
+    return place_of(tree, problem.path, problem.key), path, problem.message
 
 
 def _locate(fault: _Fault, shown: str, expansion: Expansion) -> Located:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from ..core.errors import ConfigError
@@ -36,16 +37,16 @@ def rename_keys_below(tree: Node, path: tuple[str, ...], old: str, new: str) -> 
         return tree.with_child(path[0], rename_keys_below(child, path[1:], old, new)) if child else tree
     match tree.value:
         case dict():
-            return Node({key: _rename_key(child, old, new) for key, child in tree.value.items()}, tree.place, tree.keys)
+            return replace(tree, value={key: _rename_key(child, old, new) for key, child in tree.value.items()})
         case list():
-            return Node([_rename_key(child, old, new) for child in tree.value], tree.place)
+            return replace(tree, value=[_rename_key(child, old, new) for child in tree.value])
     return tree
 
 
 def _rename_key(node: Node, old: str, new: str) -> Node:
-    """Renames a key unless both are there; its place stays."""
+    """Renames a key unless both are there."""
     is_free = isinstance(node.value, dict) and old in node.value and new not in node.value
-    return node.without(old).with_child(new, node.value[old], node.keys[old]) if is_free else node
+    return node.rename(old, new) if is_free else node
 
 
 def update_spellings(tree: Node) -> tuple[Node, list[str]]:

@@ -5,7 +5,7 @@ import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import yaml
@@ -56,11 +56,15 @@ def resolve(text: str) -> str | int | float | bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value with its place and the places of its keys. An anchor's node occurs in several places."""
+    """A value with its place and the places of its keys. An anchor's node occurs in several places.
+
+    `written` has the keys that the file spells otherwise than the schema.
+    """
 
     value: Any
     place: Place = ""
     keys: Mapping[str, Place] = field(default_factory=dict)
+    written: Mapping[str, str] = field(default_factory=dict)
 
     def child(self, step: str | int) -> "Node | None":
         if isinstance(self.value, dict) and isinstance(step, str):
@@ -85,11 +89,16 @@ class Node:
     def with_child(self, step: str | int, child: "Node", place: Place = "") -> "Node":
         """Returns a copy with another child; `place` is for a new key."""
         if isinstance(step, int):
-            return Node([*self.value[:step], child, *self.value[step + 1 :]], self.place, self.keys)
-        return Node({**self.value, step: child}, self.place, {step: place, **self.keys})
+            return replace(self, value=[*self.value[:step], child, *self.value[step + 1 :]])
+        return replace(self, value={**self.value, step: child}, keys={step: place, **self.keys})
 
     def without(self, step: str) -> "Node":
-        return Node({key: child for key, child in self.value.items() if key != step}, self.place, self.keys)
+        return replace(self, value={key: child for key, child in self.value.items() if key != step})
+
+    def rename(self, old: str, new: str) -> "Node":
+        """Returns a copy with a key in the schema's spelling; its place stays, and messages name it as written."""
+        renamed = self.without(old).with_child(new, self.value[old], self.keys[old])
+        return replace(renamed, written={**self.written, new: old})
 
 
 def place_of(root: Node, path: KeyPath, key: bool = False) -> Place:
@@ -105,6 +114,16 @@ def place_of(root: Node, path: KeyPath, key: bool = False) -> Place:
             at_key = node.keys.get(step, child.place) if isinstance(step, str) else child.place
             node = child
     return at_key if key or (missing and isinstance(node.value, dict)) else node.place
+
+
+def written_path(root: Node, path: KeyPath) -> KeyPath:
+    """Returns a path in the schema with its keys as the file spells them."""
+    node: Node | None = root
+    steps: list[str | int] = []
+    for step in path:
+        steps.append(node.written.get(step, step) if node and isinstance(step, str) else step)
+        node = node.child(step) if node else None
+    return tuple(steps)
 
 
 def from_python(value: Any, path: KeyPath = ()) -> Node:

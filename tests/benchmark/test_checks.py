@@ -82,6 +82,7 @@ def test_tasks_of_several_datasets_are_told_apart(tmp_path: Path) -> None:
     [
         ({"name": "x"}, "suite.yaml:7:5 benchmark.settings[0].model: is missing: say which model answers"),
         ({"name": "x", "model": "gpt-5-nonsens/q"}, "benchmark.settings[0].model: "),
+        ({"name": "x", "primary": "gpt-5-nonsens/q"}, "benchmark.settings[0].primary: "),
         (
             {"name": "x", "model": "ollama/phi4", "strategy": "rescue"},
             "settings[0].secondary: is missing: rescue needs",

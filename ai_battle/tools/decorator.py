@@ -110,6 +110,8 @@ def _adapter(name: str, function: Function, words: Mapping[str, str]) -> TypeAda
         signature = inspect.signature(function)
     except (NameError, TypeError, ValueError) as error:
         raise ConfigError(f"The annotations of {name} can't be read: {error}") from error
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ConfigError(f"{name} can't be a tool: it yields its result; return a list instead")
     listed = signature.parameters.values()
     if odd := [str(one) for one in listed if one.kind not in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]:
         raise ConfigError(f"{name} can't be a tool: models give arguments by name, so there is no place for {odd[0]}")

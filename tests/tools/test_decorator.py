@@ -3,7 +3,7 @@
 import asyncio
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -250,6 +250,8 @@ def double(**values: int) -> None: ...
 def positional(value: int, /) -> None: ...
 def unknown(value: "Nothing") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 def strange(value: threading.Lock) -> None: ...
+def yielding(value: int) -> Iterator[int]:
+    yield value
 
 
 @pytest.mark.parametrize(
@@ -260,6 +262,7 @@ def strange(value: threading.Lock) -> None: ...
         (positional, "no place for value"),
         (unknown, "The annotations of unknown can't be read: name 'Nothing'"),
         (strange, "strange can't be a tool"),
+        (yielding, "it yields its result; return a list"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

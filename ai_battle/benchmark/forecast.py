@@ -1,5 +1,6 @@
 """Estimates the cost of a benchmark from prices and prompt lengths, without calling a model."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from .clients import ClientPool
 from .intervals import known_sum
 from .scoring import judges
 from .settings import RECORDED, Setting
-from .suite import Suite
+from .suite import DATASET_KEY, Suite
 from .tasks import Task
 
 USUAL_ANSWER = 350
@@ -39,13 +40,17 @@ class ExpectedCost:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """The dollars per sample in `settings`, and for all in `low` and `high`. `unknown` settings have no price."""
+    """The dollars per sample in `settings`, of all judges in `judging`, and for everything in `low` and `high`.
+
+    `unknown` settings have no price.
+    """
 
     samples: int
     settings: tuple[ExpectedCost, ...]
     low: float
     high: float
     unknown: tuple[str, ...] = ()
+    judging: float = 0.0
 
 
 def forecast(suite: Suite) -> Forecast:
@@ -53,16 +58,20 @@ def forecast(suite: Suite) -> Forecast:
     samples, reads = suite.samples, _mean_prompt(suite.tasks)
     expected = tuple(_expected_cost(setting, suite, reads) for setting in suite.settings)
     unknown = tuple(each.setting for each in expected if each.low is None)
-    judging, of_each = _judging(suite, reads) * samples, samples / max(1, len(expected))
+    judging, of_each = _judging(suite, reads), samples / max(1, len(expected))
     low = sum(each.low or 0.0 for each in expected) * of_each
     high = sum(each.high or 0.0 for each in expected) * of_each
-    return Forecast(samples, expected, low + judging, high + judging, unknown)
+    return Forecast(samples, expected, low + judging, high + judging, unknown, judging)
 
 
 def _judging(suite: Suite, reads: float) -> float:
-    """Returns the dollars for the judges of one sample."""
-    graded = [model for scorers in suite.scorers.values() for model in judges(scorers, suite.around)]
-    return sum(_call(model, reads + USUAL_ANSWER) or 0.0 for model in graded)
+    """Returns the dollars for the judges of each dataset."""
+    tasks, of_each = Counter(task.extra[DATASET_KEY] for task in suite.tasks), suite.samples / max(1, len(suite.tasks))
+    return sum(
+        tasks[name] * of_each * (_call(model, reads + USUAL_ANSWER) or 0.0)
+        for name, scorers in suite.scorers.items()
+        for model in judges(scorers, suite.around)
+    )
 
 
 def _mean_prompt(tasks: Sequence[Task]) -> float:

@@ -136,6 +136,8 @@ def _forecast(expected: Forecast, *, as_json: bool) -> int:
     click.echo(forecast_line(expected))
     for each in expected.settings:
         click.echo(f"  {each.setting}: {dollars(each.low)} to {dollars(each.high)} a sample")
+    if expected.judging:
+        click.echo(f"  judges: {dollars(expected.judging)} in all")
     return DONE
 
 

@@ -59,6 +59,21 @@ def test_a_dry_run_calls_nobody_and_leaves_nothing(ai_battle: Run, folder: Path)
     assert sorted(path.name for path in folder.iterdir() if path.name != "cache") == ["suite.yaml", "sums.jsonl"]
 
 
+def test_a_dry_run_shows_what_judges_cost_on_their_own_datasets(ai_battle: Run, folder: Path) -> None:
+    """A judge of all datasets is asked once for each answer, and one of a single dataset for its answers alone."""
+    (folder / "more.jsonl").write_text(json.dumps(SUMS[0]) + "\n", encoding="utf-8")
+    judge, prices = [{"name": "judge", "model": "openai/judge"}], {"openai/judge": {"input": 1, "output": 2}}
+
+    def expected(*own: object) -> float:
+        datasets = [{"path": "sums.jsonl"}, {"path": "more.jsonl", **dict(zip(("scorers",), own, strict=False))}]
+        more = {} if own else {"scorers": judge}
+        write_suite(folder, datasets=datasets, prices=prices, providers={"openai": {"api_key": "a-key"}}, **more)
+        return float(json.loads(ai_battle("bench", "run", "suite.yaml", "--dry-run", "--json").out)["judging"])
+
+    assert expected() == pytest.approx(5 * expected(judge))
+    assert ai_battle("bench", "run", "suite.yaml", "--dry-run").lines[-1].startswith("  judges: $0.0")
+
+
 def test_fewer_tasks_and_changed_keys(ai_battle: Run, folder: Path) -> None:
     write_suite(folder)
     shown = ai_battle(

@@ -64,13 +64,13 @@ def test_a_dry_run_shows_what_judges_cost_on_their_own_datasets(ai_battle: Run, 
     (folder / "more.jsonl").write_text(json.dumps(SUMS[0]) + "\n", encoding="utf-8")
     judge, prices = [{"name": "judge", "model": "openai/judge"}], {"openai/judge": {"input": 1, "output": 2}}
 
-    def expected(*own: object) -> float:
+    def cost_of_judging(*own: object) -> float:
         datasets = [{"path": "sums.jsonl"}, {"path": "more.jsonl", **dict(zip(("scorers",), own, strict=False))}]
         more = {} if own else {"scorers": judge}
         write_suite(folder, datasets=datasets, prices=prices, providers={"openai": {"api_key": "a-key"}}, **more)
         return float(json.loads(ai_battle("bench", "run", "suite.yaml", "--dry-run", "--json").out)["judging"])
 
-    assert expected() == pytest.approx(5 * expected(judge))
+    assert cost_of_judging() == pytest.approx(5 * cost_of_judging(judge))
     assert ai_battle("bench", "run", "suite.yaml", "--dry-run").lines[-1].startswith("  judges: $0.0")
 
 

@@ -10,6 +10,7 @@ from ..signals.endings import breaks_off, is_cut_off, leads_nowhere, repeats, sh
 from ..signals.endings import stops_short as lacks_last_stop
 from ..signals.instruction_following import is_in_wrong_language, misses_form, repeats_turn
 from ..signals.instruction_following import runs_on as writes_others
+from ..signals.invention import takes_anything
 from ..signals.languages import novelty, plain_words, words_everywhere
 from ..signals.refusals import denies_itself, only_announces, only_replies
 from ..signals.refusals import gives_up as only_gives_up
@@ -54,7 +55,9 @@ def only_gives_up_(case: Case) -> float:
     """Returns 1 for an answer that only says that it can't. "Nothing found" may be a tool's result, though."""
     if case.calls or _may_refuse(case) or _asks_nothing(case) or (case.results and not has_informative_results(case)):
         return 0.0
-    return float(only_gives_up(case.text, case.prompt))
+    # "I can't run commands" says no more than "I can't" where a tool runs commands.
+    known = (*(tool.description for tool in case.context.tools), case.prompt)
+    return float(only_gives_up(case.text, "\n".join(known)))
 
 
 def empty_promise(case: Case) -> float:
@@ -90,9 +93,9 @@ def _may_refuse(case: Case) -> bool:
 
     Within a conversation, or once a tool has brought something, it is not.
     """
-    if not case.context.tools or case.context.history or any(step.has_news for step in case.steps):
+    if case.family != "chat" or case.context.history or any(step.has_news for step in case.steps):
         return False
-    return case.family in ("tool", "chat")
+    return bool(case.context.tools) and not any(map(takes_anything, case.context.tools))
 
 
 def _asks_nothing(case: Case) -> bool:

@@ -213,10 +213,13 @@ def test_no_call_though_several_tools_are_offered_is_stuck_unless_tools_have_ans
     assert not assess(answer, ASKED, Context(tools=(WEATHER, MAIL), steps=steps)).stuck
 
 
-def test_refusing_is_no_failure_where_tools_are_offered() -> None:
+def test_refusing_is_no_failure_where_no_offered_tool_fits() -> None:
     refusal = "I'm sorry, but I can't do that with the tools at hand."
+    shell = ToolSpec("bash", "Runs a command.", {"properties": {"command": {"type": "string"}}})
     assert assess(refusal, "Tell me a joke.", Context(tools=(WEATHER,))).at_once is False
     assert assess(refusal, "Tell me a joke.").at_once
+    assert assess(refusal, ASKED, Context(tools=(WEATHER,))).at_once
+    assert assess("I can't run commands.", "Rename foo to bar in utils.py.", Context(tools=(shell,))).at_once
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,10 @@ PACKAGE = "ai_battle.providers"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server that speaks OpenAI's API. `urls` are variables that may hold its URL, before `base_url`.
+    """The address and traits of an API. `urls` are variables that may hold its URL, before `base_url`.
 
-    `start` tells users how to start a server of their own. `quirks` are the fields of `Quirks` with unusual values.
+    `start` tells users how to start a server of their own. `quirks` are the fields of `Quirks` with unusual values, for
+    servers with OpenAI's API.
     """
 
     traits: ProviderTraits

@@ -4,7 +4,7 @@ Settings missing in the file's `providers:` section come from the usual environm
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -14,6 +14,7 @@ from ..core.errors import ConfigError, ContextTooLong, ProviderError
 from ..core.plugins import check_options, near
 from ..core.redaction import Redactor
 from ._calls import DEFAULT, Deadlines
+from ._endpoints import Endpoint
 from ._names import catalogue, is_local_url
 
 NO_KEY = "none"  # sent by SDKs that insist on a key to servers that need none
@@ -121,25 +122,16 @@ class Access:
         return "Is the model's name right, and base_url?"
 
 
-def find_access(
-    settings: Settings,
-    provider: str,
-    keys: Sequence[str],
-    urls: Sequence[str],
-    usual_url: str,
-    *,
-    needs_key: bool = True,
-    start: str = "",
-) -> Access:
-    """Reads the variables `keys` and `urls`. A server on this machine needs no key. Raises `ConfigError`."""
-    key = find_key(provider, settings, keys, needs_key and not is_local_url(_stated_url(settings, urls)))
-    url = _find_url(provider, settings, urls, usual_url)
-    return Access(provider, settings, key, url, address_advice(provider, settings, urls, start))
+def find_access(settings: Settings, provider: str, row: Endpoint) -> Access:
+    """Reads the variables that `row` names. A server on this machine needs no key. Raises `ConfigError`."""
+    stated = _stated_url(settings, row.urls)
+    key = find_key(provider, settings, row.traits.keys, needed=row.needs_key and not is_local_url(stated))
+    url = _checked_url(provider, stated or row.base_url, row.urls)
+    return Access(provider, settings, key, url, address_advice(provider, settings, row))
 
 
-def find_key(provider: str, settings: Settings, variables: Iterable[str], needed: bool = True) -> Key:
+def find_key(provider: str, settings: Settings, variables: Sequence[str], *, needed: bool) -> Key:
     """Returns the key. Raises `ConfigError` naming the variables if a `needed` key is missing."""
-    variables = tuple(variables)
     if settings.api_key:
         source = f"the api_key of {provider}"
         return Key(_sendable(source, settings.api_key), source)
@@ -153,22 +145,22 @@ def find_key(provider: str, settings: Settings, variables: Iterable[str], needed
     return Key(source=" or ".join(variables))
 
 
-def _stated_url(settings: Settings, variables: Iterable[str]) -> str:
+def _stated_url(settings: Settings, variables: Sequence[str]) -> str:
     """Returns the URL that the user gives, if any."""
     found = next((settings.environment[name] for name in variables if settings.environment.get(name)), "")
     return str(settings.base_url or getattr(settings.client, "base_url", "") or found)
 
 
-def address_advice(provider: str, settings: Settings, variables: Iterable[str], start: str = "") -> str:
+def address_advice(provider: str, settings: Settings, row: Endpoint) -> str:
     """Returns advice for when nothing answers: where the URL came from, and how to start the server."""
-    variable = next((name for name in variables if settings.environment.get(name)), "")
+    variable = next((name for name in row.urls if settings.environment.get(name)), "")
     source = f"the base_url of {provider}" if settings.base_url else variable
-    return " ".join(filter(None, (source and f"Is {source} right?", start)))
+    return " ".join(filter(None, (source and f"Is {source} right?", row.start)))
 
 
-def _find_url(provider: str, settings: Settings, variables: Iterable[str], default: str) -> str:
+def _checked_url(provider: str, url: str, variables: Sequence[str]) -> str:
     """Returns the base URL without a trailing slash. Raises `ConfigError`."""
-    url = (_stated_url(settings, variables) or default).rstrip("/")
+    url = url.rstrip("/")
     if not url:
         raise ConfigError(f"{provider} needs an address: set {' or '.join(variables)}, or write base_url.")
     if not _is_address(url):

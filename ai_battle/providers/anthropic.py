@@ -12,6 +12,7 @@ from ..wire import anthropic as wire
 from ..wire.anthropic import sent_max_tokens
 from ..wire.bodies import own
 from ..wire.streams import Frames
+from ._endpoints import Endpoint
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._listing import ModelList, mapping_at
 from ._sdk import Sdk, SdkTransport
@@ -28,8 +29,6 @@ VERSION = "anthropic-version"
 """Also a key in the `extra` of any request, for the version that it must be sent in."""
 
 BETA, ADVISOR_BETA = "anthropic-beta", "advisor-tool-2026-03-01"
-
-_URLS = ("ANTHROPIC_BASE_URL",)
 
 _CAPABILITY_NAMES = {
     "images": "image_input",
@@ -50,11 +49,13 @@ TRAITS = ProviderTraits(
     models=(("claude-*", features("tools", "images", "documents", "reasoning", "json_schema")),),
 )
 
+ENDPOINT = Endpoint(TRAITS, "https://api.anthropic.com", ("ANTHROPIC_BASE_URL",), needs_key=True)
+
 
 def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
     """Returns the client; `options` are those of `Settings`, and `cache` turns on the provider's prompt cache."""
     settings = read_settings("anthropic", options)
-    access = find_access(settings, "anthropic", TRAITS.keys, _URLS, "https://api.anthropic.com")
+    access = find_access(settings, "anthropic", ENDPOINT)
     access = replace(access, url=access.url.removesuffix("/v1"))
     fixed = bool(settings.api_version) or settings.through_sdk
     version = settings.api_version or wire.CURRENT

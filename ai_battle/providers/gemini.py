@@ -10,6 +10,7 @@ from ..core.exchange import ModelRequest
 from ..core.tokens import FileTokens
 from ..core.traits import ProviderTraits, features
 from ..wire import gemini as wire
+from ._endpoints import Endpoint
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._listing import ModelList
 from ._settings import find_access, read_settings
@@ -19,7 +20,6 @@ _NO_SDK = (
     "gemini has only the transport 'aiohttp', because Google's SDK builds and reads the bodies itself. "
     "Leave 'transport' and 'client' out."
 )
-_URLS = ("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
 _STREAMED = "streamGenerateContent?alt=sse"
 _WHOLE = "generateContent"
 
@@ -44,6 +44,12 @@ TRAITS = ProviderTraits(
     starter="gemini-2.5-flash",
     models=(("gemini-*", features("tools", "images", "documents", "video", "reasoning", "json_schema")),),
 )
+ENDPOINT = Endpoint(
+    TRAITS,
+    "https://generativelanguage.googleapis.com",
+    ("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
+    needs_key=True,
+)
 _LIST = ModelList(
     "/v1beta/models?pageSize=1000",
     "models",
@@ -61,7 +67,7 @@ def create(model: str, **options: Any) -> ModelClient:
     settings = read_settings("gemini", options)
     if settings.through_sdk:
         raise ConfigError(_NO_SDK)
-    access = find_access(settings, "gemini", TRAITS.keys, _URLS, "https://generativelanguage.googleapis.com")
+    access = find_access(settings, "gemini", ENDPOINT)
     headers = {"x-goog-api-key": access.key.value} if access.key.value else {}
     path = f"/{settings.api_version or 'v1beta'}/models/{quote(model, safe='')}"
 

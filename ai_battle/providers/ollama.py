@@ -16,6 +16,7 @@ from ..core.tokens import TokenEstimator
 from ..core.traits import ProviderTraits, features
 from ..wire import ollama as wire
 from ._breaker import loop_value
+from ._endpoints import Endpoint
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._listing import ModelList, ask_server, mapping_at
 from ._names import nearest_tag
@@ -27,7 +28,6 @@ PORT = 11434
 SMALLEST_CONTEXT = 4_096
 ROOM_TO_ANSWER = 1_024
 MOST_NAMES = 8
-_START = "Is Ollama running? Start it with: ollama serve"
 
 TRAITS = ProviderTraits(
     http=True,
@@ -61,13 +61,16 @@ TRAITS = ProviderTraits(
     ),
 )
 
+ENDPOINT = Endpoint(
+    TRAITS, f"http://127.0.0.1:{PORT}", ("OLLAMA_HOST",), "Is Ollama running? Start it with: ollama serve"
+)
+
 
 def create(model: str, **options: Any) -> ModelClient:
     """Returns the client; `options` are those of `Settings`. `base_url` may have any form of OLLAMA_HOST."""
     settings = read_settings("ollama", options)
     key = find_key("ollama", settings, TRAITS.keys, needed=False)
-    start = address_advice("ollama", settings, ("OLLAMA_HOST",), _START)
-    access = Access("ollama", settings, key, _url(settings), start)
+    access = Access("ollama", settings, key, _url(settings), address_advice("ollama", settings, ENDPOINT))
     chat = Chat(model, _transport(access), access)
     api = ApiAdapter(model, access, wire, chat.encode, chat.advise, listing=_LIST, show=chat.show)
     return HttpClient(chat.transport, api)
@@ -199,7 +202,7 @@ def _window(shown: Mapping[str, Any]) -> int | None:
 def _url(settings: Settings) -> str:
     if settings.client is not None:
         return str(settings.client._client.base_url).rstrip("/")
-    return host_url(settings.base_url or settings.environment.get("OLLAMA_HOST", ""))
+    return host_url(settings.base_url or settings.environment.get("OLLAMA_HOST") or ENDPOINT.base_url)
 
 
 def _transport(access: Access) -> Transport:

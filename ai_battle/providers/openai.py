@@ -32,9 +32,7 @@ def create(model: str, endpoint: str = "openai", *, embeds: bool = False, **opti
     """
     settings = read_settings(endpoint, options)
     row = _row(endpoint, settings)
-    access = find_access(
-        settings, endpoint, row.traits.keys, row.urls, row.base_url, needs_key=row.needs_key, start=row.start
-    )
+    access = find_access(settings, endpoint, row)
     url, path = _place(endpoint, model, access.url, settings)
     quirks = wire.Quirks(**_quirks(row, access, model))
 

@@ -2,21 +2,22 @@
 
 from collections.abc import Iterator
 
-from ai_battle.providers import _names, gemini
-from ai_battle.providers._endpoints import ENDPOINTS, packaged_providers, provider_traits
+from ai_battle.providers import _names, anthropic, gemini, ollama
+from ai_battle.providers._endpoints import ENDPOINTS, Endpoint, packaged_providers, provider_traits
 from ai_battle.providers._names import CATALOGUE_DATE, catalogue
 
 from .tables import code, codes, table
 
-OWN = {
-    "anthropic": ("https://api.anthropic.com", ("ANTHROPIC_BASE_URL",), "Anthropic"),
-    "gemini": ("https://generativelanguage.googleapis.com", gemini._URLS, "Google Gemini"),
-    "ollama": ("http://127.0.0.1:11434", ("OLLAMA_HOST",), "Ollama"),
-    "gguf": ("", (), "llama.cpp in this process; `pip install 'ai-battle[local]'`"),
-    "scripted": ("", (), "what `script:` and `when:` say"),
-    "replay": ("", (), "a recording; the model is the path of its file"),
-}
+ROWS = {
+    **ENDPOINTS, "anthropic": anthropic.ENDPOINT, "gemini": gemini.ENDPOINT, "ollama": ollama.ENDPOINT,
+}  # fmt: skip
 WHAT = {
+    "anthropic": "Anthropic",
+    "gemini": "Google Gemini",
+    "ollama": "Ollama",
+    "gguf": "llama.cpp in this process; `pip install 'ai-battle[local]'`",
+    "scripted": "what `script:` and `when:` say",
+    "replay": "a recording; the model is the path of its file",
     "azure": "Azure OpenAI; the model is the deployment",
     "groq": "Groq",
     "llamacpp": "llama.cpp's server",
@@ -72,9 +73,8 @@ def page() -> str:
 
 
 def _providers() -> Iterator[tuple[str, ...]]:
-    rows = {name: (row.base_url, row.urls, WHAT[name]) for name, row in ENDPOINTS.items()}
-    for name, (url, urls, what) in sorted({**rows, **OWN}.items()):
-        keys = provider_traits(name).keys
-        needed = name in ("anthropic", "gemini") or (name in ENDPOINTS and ENDPOINTS[name].needs_key)
-        key = " or ".join(map(code, keys)) + ("" if needed or not keys else " (not needed)")
-        yield code(name), what, code(url), " or ".join(map(code, urls)), key
+    for name, what in sorted(WHAT.items()):
+        row = ROWS.get(name) or Endpoint(provider_traits(name))
+        keys = row.traits.keys
+        key = " or ".join(map(code, keys)) + ("" if row.needs_key or not keys else " (not needed)")
+        yield code(name), what, code(row.base_url), " or ".join(map(code, row.urls)), key

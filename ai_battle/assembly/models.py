@@ -20,7 +20,7 @@ from ..core.messages import FILE_KINDS
 from ..core.redaction import NO_SECRETS, Redactor, without_keys
 from ..providers._calls import DEFAULT_RETRY, ProviderCaller
 from ..providers._calls import RetryPolicy as RetryPolicy
-from ..providers._capabilities import readable_files
+from ..providers._capabilities import capabilities_offline
 from ..providers._endpoints import PACKAGE, create_provider, provider_module, provider_traits
 from ..providers._filters import REMOVABLE, CapabilityFilter, NamedClient, RedactedClient
 from ..providers._metered import CallTerms
@@ -215,7 +215,7 @@ def _with_capabilities(stated: Capabilities, made: Model, context: BuildContext)
 
     A server's requests keep their files unchanged, because its clients have chosen the model themselves.
     """
-    seeing = readable_files(made.name, stated.stated_values())["images"] is True
+    seeing = capabilities_offline(made.name, stated.stated_values()).get("images") is True
     made = replace(made, reads=readable_kinds(made.name, stated), is_seeing=seeing)
     lacks = stated.lacking & REMOVABLE | (FILE_KINDS - made.reads if context.has_files else frozenset())
     if lacks or context.has_files:
@@ -225,8 +225,8 @@ def _with_capabilities(stated: Capabilities, made: Model, context: BuildContext)
 
 def readable_kinds(name: ModelName, stated: Capabilities) -> frozenset[str]:
     """Returns the kinds of files to send unchanged: pictures unless the model can't see them, others only if known."""
-    known = readable_files(name, stated.stated_values())
-    return frozenset(kind for kind, reads in known.items() if reads or (reads is None and kind == "images"))
+    known = {"images": True, **capabilities_offline(name, stated.stated_values())}
+    return frozenset(kind for kind in FILE_KINDS if known.get(kind))
 
 
 def model(name: ModelName, settings: Mapping[str, Any], context: BuildContext) -> Model:

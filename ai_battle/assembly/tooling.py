@@ -8,7 +8,7 @@ from ..config.participants import Capabilities, ParticipantSettings
 from ..config.problems import Problem
 from ..config.tools import Approval, Tools
 from ..core.client import ModelClient
-from ..providers._capabilities import RefusalMemory, merge_capabilities
+from ..providers._capabilities import RefusalMemory, capabilities_offline
 from ..tools.approval import Approver, Ask, Consent
 from ..tools.base import Tool
 from ..tools.client import ToolCapableClient
@@ -32,9 +32,8 @@ def with_tool_support(model: Model, capabilities: Capabilities) -> Model:
 def _tool_support(model: Model, capabilities: Capabilities) -> ToolSupport:
     """Returns how the model gets tools. What the file states takes precedence over earlier refusals."""
     stated = capabilities.stated_values()
-    known = merge_capabilities(model.name, stated, {}).known.get("tools")
-    native = bool(known.value) if known and known.source != "learned" else None
     memory = RefusalMemory.load() if "tools" not in stated else InProcessRefusals()
+    native = capabilities_offline(model.name, stated).get("tools")
     return ToolSupport(native, memory, (model.endpoint or model.name.provider, model.name.model))
 
 

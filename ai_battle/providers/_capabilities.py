@@ -19,10 +19,8 @@ from ..core.errors import ContextTooLong, ProviderError
 from ..core.events import Emit, Warned
 from ..core.exchange import ModelRequest
 from ..core.files import cache_directory, make_private
-from ..core.messages import FILE_KINDS
 from ._endpoints import provider_traits
-from ._names import CATALOGUE_DATE, ModelName
-from ._prices import context_window
+from ._names import ModelName
 
 SECONDS = 24 * 3600  # for which a refusal counts, as servers and their models change
 _LARGE = 256 * 1024  # bytes of the file above which old entries are removed
@@ -256,36 +254,13 @@ def first_known(sources: Iterable[tuple[str, CapabilityValues]]) -> Mapping[str,
     return known
 
 
-def merge_capabilities(
-    name: ModelName, stated: CapabilityValues, asked: CapabilityValues, endpoint: str = "", note: str = ""
-) -> ModelCapabilities:
-    """Merges all sources: `stated` is the `capabilities:` in the file, `asked` the server's answer, if any."""
-    refused = RefusalMemory.load().refuses(endpoint or name.provider, name.model)
-    return ModelCapabilities(
-        first_known(
-            (
-                ("file", stated),
-                ("learned", dict.fromkeys(refused & set(NAMES), False)),
-                ("server", asked),
-                (f"table of {CATALOGUE_DATE}", _table(name)),
-                ("genai-prices", {"context_window": context_window(name)}),
-            )
-        ),
-        refused,
-        note,
-    )
+def capabilities_offline(name: ModelName, stated: CapabilityValues) -> CapabilityValues:
+    """Returns what the file states, and else the table. It is fast: it asks no server and loads no price list."""
+    return {**listed_capabilities(name), **stated}
 
 
-def readable_files(name: ModelName, stated: CapabilityValues) -> Mapping[str, bool | None]:
-    """Returns whether a model reads "images", "documents" and "video" (None if unknown), from the file or the table.
-
-    It is fast: it asks no server and loads no price list.
-    """
-    known = first_known((("file", stated), ("table", _table(name))))
-    return {kind: known[kind].value if kind in known else None for kind in sorted(FILE_KINDS)}
-
-
-def _table(name: ModelName) -> CapabilityValues:
+def listed_capabilities(name: ModelName) -> CapabilityValues:
+    """Returns what the table of known models says."""
     if "." in name.provider:  # a dotted module must not be imported before the user has allowed it
         return {}
     models = provider_traits(name.provider).models

@@ -9,9 +9,17 @@ from pydantic_core import from_json
 from ..core import plugins
 from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
 from ._calls import Clocks, Deadlines
-from ._capabilities import CapabilityValues, ModelCapabilities, merge_capabilities
+from ._capabilities import (
+    NAMES,
+    CapabilityValues,
+    ModelCapabilities,
+    RefusalMemory,
+    first_known,
+    listed_capabilities,
+)
 from ._endpoints import PACKAGE, create_provider, provider_module, provider_traits
-from ._names import ModelName
+from ._names import CATALOGUE_DATE, ModelName
+from ._prices import context_window
 from ._transport import Transport
 
 LOOKUP = Deadlines(connect=5.0, total=15.0)
@@ -109,17 +117,6 @@ async def list_models(provider: str, **settings: Any) -> tuple[ListedModel, ...]
     return tuple(sorted(models, key=lambda model: model.name))
 
 
-async def ask(provider: str, model: str, **settings: Any) -> CapabilityValues:
-    """Asks the provider for a model's capabilities; returns none if it doesn't know it. Raises `ProviderError`."""
-    if provider_traits(provider).recited:
-        return {}
-    if ask_ := getattr(plugins.load(PACKAGE, provider_module(provider)), "ask", None):
-        values: CapabilityValues = await ask_(model, **settings)
-        return values
-    found: CapabilityValues = await _connection(provider, model, settings).ask()
-    return found
-
-
 def _connection(provider: str, model: str, settings: Mapping[str, Any]) -> Any:
     """Returns the bare client of a provider. Raises `ConfigError` if it can't list models."""
     client = create_provider(provider, model, settings)
@@ -128,17 +125,24 @@ def _connection(provider: str, model: str, settings: Mapping[str, Any]) -> Any:
     return client
 
 
-async def capabilities(
-    name: ModelName,
-    stated: CapabilityValues | None = None,
-    settings: Mapping[str, Any] | None = None,
-    endpoint: str = "",
-) -> ModelCapabilities:
+async def capabilities(name: ModelName, **settings: Any) -> ModelCapabilities:
     """Returns a model's capabilities, asking the provider too. If that fails, `note` says why."""
     asked: CapabilityValues = {}
-    note = ""
+    upstream, note = name.provider, ""
     try:
-        asked = await ask(name.provider, name.model, **(settings or {}))
+        if ask := getattr(plugins.load(PACKAGE, provider_module(name.provider)), "ask", None):
+            asked = await ask(name.model, **settings)
+        elif not provider_traits(name.provider).recited:
+            client = _connection(name.provider, name.model, settings)
+            upstream = getattr(client, "endpoint", "") or upstream
+            asked = await client.ask()
     except AIBattleError as error:
         note = str(error)
-    return merge_capabilities(name, stated or {}, asked, endpoint, note)
+    refused = RefusalMemory.load().refuses(upstream, name.model)
+    sources = (
+        ("learned", dict.fromkeys(refused & set(NAMES), False)),
+        ("server", asked),
+        (f"table of {CATALOGUE_DATE}", listed_capabilities(name)),
+        ("genai-prices", {"context_window": context_window(name)}),
+    )
+    return ModelCapabilities(first_known(sources), refused, note)

@@ -1,4 +1,4 @@
-"""What a model can do is believed in this order: the file, a refusal, the server, a table."""
+"""What a model can do is believed in this order: a refusal, the server, a table."""
 
 import pytest
 
@@ -19,12 +19,11 @@ async def test_each_value_names_its_source() -> None:
     async with FakeProviders() as fakes:
         model = next(iter(fakes.ollama.models))
         name = parse(f"ollama/{model}")
-        settings = {"base_url": fakes.environment["OLLAMA_HOST"]}
-        RefusalMemory.load().remember("there", name.model, "reasoning")
-        RefusalMemory.load().remember("there", name.model, "seed")
-        found = await capabilities(name, {"images": False}, settings, endpoint="there")
+        there = fakes.environment["OLLAMA_HOST"]
+        RefusalMemory.load().remember(there, name.model, "reasoning")
+        RefusalMemory.load().remember(there, name.model, "seed")
+        found = await capabilities(name, base_url=there)
 
-    assert statement_of(found, "images") == (False, "file")
     assert statement_of(found, "reasoning") == (False, "learned")
     assert statement_of(found, "tools") == (True, "server")
     assert statement_of(found, "context_window") == (131_072, "server")
@@ -32,7 +31,7 @@ async def test_each_value_names_its_source() -> None:
 
 
 async def test_when_the_server_is_silent_the_table_counts_and_a_note_says_why() -> None:
-    found = await capabilities(parse("ollama/qwen3:8b"), settings=CLOSED)
+    found = await capabilities(parse("ollama/qwen3:8b"), **CLOSED)
 
     assert found["tools"] is True
     assert found.known["tools"].source.startswith("table of ")
@@ -40,13 +39,13 @@ async def test_when_the_server_is_silent_the_table_counts_and_a_note_says_why() 
 
 
 async def test_the_window_of_a_vendors_model_is_known_without_asking() -> None:
-    found = await capabilities(parse("gpt-4o"), settings={**CLOSED, "api_key": "k"})
+    found = await capabilities(parse("gpt-4o"), **CLOSED, api_key="k")
     assert statement_of(found, "context_window") == (128_000, "genai-prices")
     assert found["reasoning"] is False
 
 
 async def test_what_nobody_knows_is_neither_yes_nor_no() -> None:
-    assert (await capabilities(parse("ollama/own-model"), settings=CLOSED))["tools"] is None
+    assert (await capabilities(parse("ollama/own-model"), **CLOSED))["tools"] is None
 
 
 async def test_without_a_key_the_rest_still_counts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from ai_battle.core.errors import BadReply, ConfigError, ProviderError, Unreachable
-from ai_battle.providers._listing import ask, list_models
+from ai_battle.providers._listing import capabilities, list_models
+from ai_battle.providers._names import ModelName
 from ai_battle.testing import FakeProviders
 
 WINDOW = 131_072
@@ -21,17 +22,23 @@ async def test_the_models_of_a_provider_are_listed_in_order(fakes: FakeProviders
     assert [model.name for model in await list_models(provider)] == sorted(expected)
 
 
+async def capabilities_of(provider: str, model: str, **settings: str) -> dict[str, object]:
+    """The capabilities of a model that come from its server."""
+    found = await capabilities(ModelName(provider, model), **settings)
+    return {name: known.value for name, known in found.known.items() if known.source == "server"}
+
+
 @pytest.mark.parametrize("provider", ["anthropic", "gemini", "ollama"])
 async def test_a_provider_tells_the_window_of_a_model(fakes: FakeProviders, provider: str) -> None:
     model = next(iter({fake.name: fake.models for fake in fakes.all}[provider]))
-    assert (await ask(provider, model))["context_window"] == WINDOW
-    assert await ask(provider, "a-model-of-nobody") == {}
+    assert (await capabilities_of(provider, model))["context_window"] == WINDOW
+    assert await capabilities_of(provider, "a-model-of-nobody") == {}
 
 
 async def test_ollama_tells_what_a_model_can_do_also_by_its_name_with_dashes(fakes: FakeProviders) -> None:
     fakes.ollama.models["gemma3:1b"] = next(iter(fakes.ollama.models.values()))
     expected = {"tools": True, "images": True, "reasoning": True, "context_window": WINDOW}
-    assert await ask("ollama", "gemma3-1b") == await ask("ollama", "gemma3:1b") == expected
+    assert await capabilities_of("ollama", "gemma3-1b") == await capabilities_of("ollama", "gemma3:1b") == expected
 
 
 async def test_a_refused_key_names_its_variable_and_not_its_value(
@@ -84,13 +91,13 @@ async def test_files_are_listed_and_tell_what_they_were_trained_for(
     monkeypatch.setenv("HOME", os.fspath(tmp_path))
 
     assert [model.name for model in await list_models("gguf")] == [str(path)]
-    assert await ask("gguf", "tiny") == {"context_window": engine.CONTEXT}
+    assert await capabilities_of("gguf", "tiny") == {"context_window": engine.CONTEXT}
 
 
 @pytest.mark.parametrize("provider", ["scripted", "replay"])
 async def test_what_has_no_models_lists_none(provider: str) -> None:
     assert await list_models(provider) == ()
-    assert await ask(provider, "any") == {}
+    assert await capabilities_of(provider, "any") == {}
 
 
 async def test_a_provider_that_does_not_exist_is_a_mistake_of_the_caller() -> None:
@@ -150,7 +157,7 @@ async def test_anthropic_tells_capabilities_one_by_one(serve: Serve) -> None:
         "capabilities": {"image_input": {"supported": True}, "thinking": {"supported": False}},
     }
     address = await serve("/v1/models/claude-opus-5", row)
-    assert await ask("anthropic", "claude-opus-5", base_url=address) == {
+    assert await capabilities_of("anthropic", "claude-opus-5", base_url=address) == {
         "context_window": 1_000_000,
         "max_output_tokens": 128_000,
         "images": True,

@@ -142,7 +142,7 @@ class HttpClient(ModelClient):
 
     async def _attempt(self, sent: HttpRequest, reader: StreamReader, emit: Emit, clocks: Clocks) -> ModelResponse:
         with clocks:
-            async with self.transport.send("POST", sent.path, sent.body, sent.headers) as reply:
+            async with await self.transport.send("POST", sent.path, sent.body, sent.headers) as reply:
                 if reply.status >= 300:
                     raise self.api.wire.decode_error(reply.status, await reply.whole(), reply.headers)
                 if reply.headers.get("content-type", "").startswith("application/json"):

@@ -91,7 +91,7 @@ async def ask_server(
     """Returns the JSON object that a server answers to a free request. Raises `ProviderError`."""
     where = str(transport.access)
     with Clocks(deadlines, where):
-        async with transport.send("POST" if body else "GET", path, body) as reply:
+        async with await transport.send("POST" if body else "GET", path, body) as reply:
             data = await reply.whole()
     if reply.status >= 300:
         error = decode_error(reply.status, data, reply.headers)

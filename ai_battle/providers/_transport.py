@@ -5,11 +5,11 @@ import errno
 import socket
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from io import BytesIO
 from types import MappingProxyType
-from typing import TypeAlias, TypeVar
+from typing import Self, TypeAlias, TypeVar
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -89,7 +89,10 @@ T = TypeVar("T")
 
 
 class HttpReply:
-    """An answer's status and headers, and its decoded bytes as they come; `whole` collects them in `body`."""
+    """An answer's status and headers, and its decoded bytes as they come; `whole` collects them in `body`.
+
+    As a context it is closed at the end, with the connection unless the answer was read to its end.
+    """
 
     def __init__(
         self,
@@ -106,6 +109,12 @@ class HttpReply:
         self._read = read
         self._at_end = at_end
         self._size = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
 
     async def more(self) -> bytes:
         """Returns the next bytes, b"" at the end. Raises `Unreachable` if the connection breaks."""
@@ -147,23 +156,16 @@ class Transport(ABC):
     root = ""
     breaks: tuple[type[Exception], ...] = (OSError,)
 
-    @asynccontextmanager
     async def send(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
-    ) -> AsyncIterator[HttpReply]:
-        """Sends a request, and again where redirects within the same origin lead.
-
-        Leaving the context before the end of the answer closes the connection.
-        """
+    ) -> HttpReply:
+        """Sends a request, and again where redirects within the same origin lead. The caller closes the reply."""
         url = self.root + path
         for _ in range(MOST_REDIRECTS + 1):
             url, reply = await self.exchange(method, url, body, headers)
-            try:
-                if reply.status not in REDIRECTS:
-                    yield reply
-                    return
-            finally:
-                await reply.close()
+            if reply.status not in REDIRECTS:
+                return reply
+            await reply.close()
             url = _redirect_target(self.access, url, reply.headers)
         raise Unreachable(f"{self.access}: redirects more than {MOST_REDIRECTS} times. Is base_url right?")
 

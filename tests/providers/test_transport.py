@@ -89,14 +89,14 @@ def transport(request: pytest.FixtureRequest, server: Server) -> Transport:
 
 
 async def post(transport: Transport, path: str = "/here", body: bytes = b"{}") -> bytes:
-    async with transport.send("POST", path, body) as reply:
+    async with await transport.send("POST", path, body) as reply:
         came: bytes = await reply.whole()
         return came
 
 
 async def test_bytes_come_as_the_server_sends_them(transport: Transport) -> None:
     pieces = []
-    async with transport.send("POST", "/here", b"{}") as reply:
+    async with await transport.send("POST", "/here", b"{}") as reply:
         assert reply.status == 200
         while piece := await reply.more():
             pieces.append(piece)
@@ -114,7 +114,7 @@ async def test_connections_are_used_again(transport: Transport, server: Server) 
 
 async def test_a_connection_is_used_again_when_the_rest_was_awaited(transport: Transport, server: Server) -> None:
     for _ in range(4):
-        async with transport.send("POST", "/here", b"{}") as reply:
+        async with await transport.send("POST", "/here", b"{}") as reply:
             await reply.more()
             await reply.rest()
 
@@ -123,7 +123,7 @@ async def test_a_connection_is_used_again_when_the_rest_was_awaited(transport: T
 
 async def test_a_connection_that_was_left_early_is_not_used_again(transport: Transport, server: Server) -> None:
     for _ in range(2):
-        async with transport.send("POST", "/here", b"{}") as reply:
+        async with await transport.send("POST", "/here", b"{}") as reply:
             await reply.more()
 
     assert len(set(server.peers)) == 2

@@ -77,15 +77,6 @@ def response_from_json(data: Mapping[str, Any]) -> ModelResponse:
     )
 
 
-def values(request: ModelRequest) -> Iterator[tuple[str, Any]]:
-    """Yields each long field of a request with its digest."""
-    for message in request.messages:
-        yield _digest_of(message), message
-    yield _digest(request.system), request.system
-    tools = [_tool(tool) for tool in request.tools]
-    yield _digest(tools), tools
-
-
 def _tool(tool: ToolSpec) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "schema": tool.schema, "extra": tool.extra}
 
@@ -122,15 +113,16 @@ class Recorder:
         self._file.write(to_json({"v": VERSION, "recording": "ai-battle"}) + b"\n")
 
     def add(self, exchange: RecordedExchange, request: ModelRequest) -> None:
-        lines = [*self._new(request), exchange]
+        lines = [*self._new(exchange.asked, request), exchange]
         self._file.write(b"".join(self._redactor.line(to_json(line)) + b"\n" for line in lines))
 
     def close(self) -> None:
         self._file.close()
 
-    def _new(self, request: ModelRequest) -> Iterator[Mapping[str, Any]]:
-        """Yields the request's values that are not in the file yet."""
-        for digest, value in values(request):
+    def _new(self, asked: RequestDigest, request: ModelRequest) -> Iterator[Mapping[str, Any]]:
+        """Yields the request's long fields that are not in the file yet."""
+        values = (*request.messages, request.system, [_tool(tool) for tool in request.tools])
+        for digest, value in zip((*asked.messages, asked.system, asked.tools), values, strict=True):
             if digest and digest not in self._known:
                 self._known.add(digest)
                 yield {"digest": digest, "value": message_to_json(value) if isinstance(value, Message) else value}

@@ -15,6 +15,7 @@ from ..core.helping import AnswerChecked
 from ..judging.agreement import WORTH, Ballot, ballot
 from ..judging.assessment import Assessment, Context
 from ..judging.detector import StuckDetector
+from ..wire.dialects.thinking import without_thought
 from ._prompts import HelpCase, advice_request, excerpt, request_in_place
 from ._turn import FAILURES, CheckResult, Draft, Turn
 from ._wrappers import MutedClient
@@ -44,7 +45,6 @@ _WORD = re.compile(
     r"(\bnot|\bnever|n['\u2019]t)?[\s*_`\"']{0,4}\b(right|correct|wrong|incorrect|unsure)\b", re.IGNORECASE
 )
 _LABELLED = re.compile(r"\bverdict\b[\s*_`\"':=]{1,8}(right|correct|wrong|incorrect|unsure)\b", re.IGNORECASE)
-_THOUGHT = re.compile(r"^\s*<think(?:ing)?>.*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
 
 AGREES, DIFFERS = "opinion_agrees", "opinion_differs"
 """Signals whose value is added to the logit of failure."""
@@ -190,7 +190,7 @@ class Judge:
 
 def verdict(text: str) -> str:
     """Returns right, wrong or unsure; empty if the text has none of them, or several."""
-    reply = _THOUGHT.sub("", text, count=1).strip()
+    reply = without_thought(text).strip()
     if labelled := _LABELLED.findall(reply[-SHORT:]) or _LABELLED.findall(reply[:SHORT]):
         return _plain(labelled[-1])
     found = _WORD.findall(_first_and_last_line(reply) if len(reply) > SHORT else reply)

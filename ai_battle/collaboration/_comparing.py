@@ -10,10 +10,10 @@ from ..core.events import ignore
 from ..core.exchange import WHOLE_ANSWER, ModelRequest, object_schema
 from ..evidence.trials import AnswerComparison, Outcome
 from ..judging.assessment import Context
+from ..wire.dialects.thinking import without_thought
 from ._checks import Check
 from ._documents import json_object
 from ._prompts import HelpCase, Sees, data_section, excerpt, packaged_prompt, request_in_place, with_note
-from ._ranking import without_thought
 
 MOST_SHOWN = 16_000
 """How many characters of an answer a judge reads."""

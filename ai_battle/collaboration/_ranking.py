@@ -11,7 +11,7 @@ from string import ascii_uppercase
 from ..core.client import ClientWrapper, ModelClient
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse, object_schema
-from ..wire.dialects.thinking import ThoughtFilter
+from ..wire.dialects.thinking import ThoughtFilter, without_thought
 from ._documents import LONGEST_REPLY, json_object
 from ._wrappers import AnswerStream
 
@@ -98,11 +98,6 @@ def read_ranking(reply: str, count: int) -> Ranking:
         if sorted(found) == sorted(wanted):
             return tuple(map(wanted.index, found))
     return ()
-
-
-def without_thought(text: str) -> str:
-    thoughts = ThoughtFilter()
-    return thoughts.feed(text) + thoughts.rest()
 
 
 def _orders(text: str) -> Iterator[list[str]]:

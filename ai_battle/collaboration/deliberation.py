@@ -15,6 +15,7 @@ from ..core.helping import AnswersMerged, AnswersRanked
 from ..core.ledger import Budget, charge_to
 from ..core.messages import assistant
 from ..core.traits import CalledModel, StrategyTraits
+from ..wire.dialects.thinking import without_thought
 from ._attempts import Strategy
 from ._checks import ANOTHER
 from ._prompts import HelpCase, bounded_text, data_section, excerpt, packaged_prompt, request_in_place, with_note
@@ -29,7 +30,6 @@ from ._ranking import (
     read_ranking,
     reading_order,
     split_answer,
-    without_thought,
 )
 from ._turn import Draft, Helping, Turn, consultation_event, why_unusable
 from ._wrappers import AnswerStream, MutedClient

@@ -13,6 +13,7 @@ from ..core.errors import AIBattleError
 from ..core.events import SpeakerSelected
 from ..core.exchange import ModelRequest, object_schema
 from ..core.messages import Message, user
+from ..wire.dialects.thinking import without_thought
 from .participant import Participant, request_aside
 from .plan import Plan
 from .prompting import prompt
@@ -151,7 +152,6 @@ def _pattern(*alternatives: str) -> str:
     return f"(?i){'|'.join(alternatives)}"
 
 
-_THOUGHT = r"(?si)<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)"
 _CLAUSE_END = r"[.](?=\s|$)|[,;!?\n\u2014\u3002\uff0c]|\s[-\u2013]\s"
 _SENTENCE_END = r"[.](?=\s|$)|[;!?\n\u3002]"
 _WORD = r"[A-Za-z\u00c0-\u024f]+|[^\W\d_A-Za-z\u00c0-\u024f]+|\d+"
@@ -214,7 +214,7 @@ class _Mention:
 
 def matching_name(answer: str, names: Sequence[str]) -> tuple[str, How] | None:
     """Returns the name that an answer to "who speaks next?" means and how it was found, or None."""
-    reply = re.sub(_THOUGHT, "", answer).strip()
+    reply = without_thought(answer).strip()
     if literal := next((text for text in _strings(reply) if text in names), ""):
         return literal, "chosen"
     if exact := _favourite(_mentions(reply, names, _exact_match)):

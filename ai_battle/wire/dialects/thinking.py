@@ -55,6 +55,12 @@ class ThoughtFilter:
         return "" if self._is_past or self._closer else self._held
 
 
+def without_thought(text: str) -> str:
+    """Returns the text without the reasoning that it begins with; nothing of it if that has no end."""
+    thoughts = ThoughtFilter()
+    return thoughts.feed(text) + thoughts.rest()
+
+
 _MARKS = {
     "<think>": "</think>",
     "[THINK]": "[/THINK]",

@@ -88,17 +88,21 @@ def _warn(fault: str) -> None:
     _log.warning("%s", fault)
 
 
-def whole_lines(run_dir: Path) -> Iterator[JournalLine]:
-    """Yields the lines in file order, repeated ones included."""
-    with open_journal(run_dir) as file:
-        yield from _whole_lines(file, run_dir / FILE)
-
-
-def new_lines(run_dir: Path, start: int) -> Iterator[JournalLine]:
-    """Yields the whole lines from byte `start` on, where a line must begin."""
+def whole_lines(run_dir: Path, start: int = 0) -> Iterator[JournalLine]:
+    """Yields the lines in file order, repeated ones included, from byte `start` on, where a line must begin."""
+    path, end, malformed = run_dir / FILE, start, 0
     with open_journal(run_dir) as file:
         file.seek(start)
-        yield from _whole_lines(file, run_dir / FILE, start)
+        for number, data in enumerate(file, 1):
+            if malformed:
+                raise JournalError(f"{path}:{malformed}: malformed line; repair or remove it to read this run.")
+            start, end = end, end + len(data)
+            record = parse_line(data)
+            if record is None:
+                malformed = number  # a torn line is normal at the end; only a line after it makes it an error
+                continue
+            _check(record, f"{path}:{number}")
+            yield JournalLine(number, start, end, record)
 
 
 def open_journal(run_dir: Path) -> IO[bytes]:
@@ -170,21 +174,8 @@ def _message_at(file: IO[bytes], start: int) -> Message:
     return event.message
 
 
-def _whole_lines(file: IO[bytes], path: Path, end: int = 0) -> Iterator[JournalLine]:
-    malformed = 0
-    for number, data in enumerate(file, 1):
-        if malformed:
-            raise JournalError(f"{path}:{malformed}: malformed line; repair or remove it to read this run.")
-        start, end = end, end + len(data)
-        record = _parse_line(data)
-        if record is None:
-            malformed = number  # a torn line is normal at the end of a journal; only a line after it makes it an error
-            continue
-        _check(record, f"{path}:{number}")
-        yield JournalLine(number, start, end, record)
-
-
-def _parse_line(data: bytes) -> records.Record | None:
+def parse_line(data: bytes) -> records.Record | None:
+    """Returns the record in a whole line, None if it is torn or malformed."""
     try:
         record = from_json(data) if data.endswith(b"\n") else None
     except ValueError:

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json
-
 from ..core.errors import ConfigError, JournalError
 from ..core.files import is_locked, lock_directory
-from .reading import CONFIG, FILE, messages
+from .reading import CONFIG, FILE, messages, parse_line
 
 RUNS = Path("runs")
 LAST = "last"
@@ -68,15 +66,7 @@ def _ends(journal: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         first = file.readline()
         file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
         lines = file.read().split(b"\n")[:-1]  # text after the last newline is a line that is being written
-    return _record(first), _record(lines[-1] if lines else b"")
-
-
-def _record(line: bytes) -> dict[str, Any]:
-    try:
-        found = from_json(line)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+    return parse_line(first) or {}, parse_line(lines[-1] + b"\n" if lines else b"") or {}
 
 
 def run_directories(folder: Path = RUNS) -> Sequence[Path]:

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 from ..arbiter.verdict import FILE as VERDICTS
 from ..arbiter.verdict import read_verdicts
-from ..conversation.reading import FILE, event_of, new_lines
+from ..conversation.reading import FILE, event_of, whole_lines
 from ..conversation.runs import RunOverview
 from ..conversation.visibility import VisibilityFilter
 from ..core.errors import JournalError
@@ -149,7 +149,7 @@ class RunFollower:
             return None
         batch, self._batch = self._batch, min(2 * self._batch, LARGEST_BATCH)
         try:
-            for line in islice(new_lines(self.run_dir, place), batch):
+            for line in islice(whole_lines(self.run_dir, place), batch):
                 self._place = line.end
                 if line.record["seq"] >= self._next:
                     self._next = line.record["seq"] + 1

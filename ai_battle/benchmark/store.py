@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, astuple, fields
 from operator import attrgetter
 from pathlib import Path
@@ -187,9 +187,12 @@ def _connect(path: Path) -> sqlite3.Connection:
             # SQLite gives its other files the permissions of this one.
             os.close(open_private(str(path), os.O_WRONLY | os.O_CREAT))
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
-        # NORMAL syncs at checkpoints only: a power cut may lose the last commits, but never damages the file.
-        connection.execute("PRAGMA synchronous = NORMAL")
+        with ExitStack() as opened:
+            opened.callback(connection.close)
+            connection.execute("PRAGMA journal_mode = WAL")
+            # NORMAL syncs at checkpoints only: a power cut may lose the last commits, but never damages the file.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            opened.pop_all()
     except (OSError, sqlite3.Error) as error:
         raise JournalError(f"{path} can't be opened: {error}.") from error
     return connection

@@ -32,8 +32,9 @@ class Database:
         """Opens the file, or creates it by `schema`; `format_` is the version number of that schema."""
         self.path = path
         self._lock = Lock()
-        self._connection = _connect(path, most_bytes, lock_seconds)
+        self._connection = _connect(path, lock_seconds)
         try:
+            self._set_up(most_bytes)
             self._prepare(schema, format_)
         except StoreError:
             self._connection.close()
@@ -55,6 +56,12 @@ class Database:
         with self._lock:
             self._connection.close()
 
+    def _set_up(self, most_bytes: int) -> None:
+        # With a write-ahead log a commit survives the process, and readers never wait for a writer.
+        with sqlite_errors(self.path):
+            for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"max_page_count = {most_bytes // PAGE}"):
+                self._connection.execute(f"PRAGMA {pragma}")
+
     def _prepare(self, schema: Sequence[str], format_: int) -> None:
         with self.transaction() as connection:
             (found,) = connection.execute("PRAGMA user_version").fetchone()
@@ -68,16 +75,12 @@ class Database:
                 )
 
 
-def _connect(path: Path, most_bytes: int, lock_seconds: float) -> sqlite3.Connection:
-    # With a write-ahead log a commit survives the process, and readers never wait for a writer.
+def _connect(path: Path, lock_seconds: float) -> sqlite3.Connection:
     with sqlite_errors(path):
         make_private(path.parent)
         # SQLite creates its other files with the permissions of this one.
         os.close(open_private(str(path), os.O_WRONLY | os.O_CREAT))
-        connection = sqlite3.connect(path, timeout=lock_seconds, isolation_level=None, check_same_thread=False)
-        for pragma in ("journal_mode = WAL", "synchronous = NORMAL", f"max_page_count = {most_bytes // PAGE}"):
-            connection.execute(f"PRAGMA {pragma}")
-    return connection
+        return sqlite3.connect(path, timeout=lock_seconds, isolation_level=None, check_same_thread=False)
 
 
 @contextmanager

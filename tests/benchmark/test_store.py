@@ -3,6 +3,7 @@
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -89,9 +90,8 @@ def test_a_folder_that_can_not_be_made_is_told(tmp_path: Path) -> None:
 
 def test_results_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
     Store.create(tmp_path).close()
-    with sqlite3.connect(tmp_path / NAME) as connection:
+    with closing(sqlite3.connect(tmp_path / NAME)) as connection:
         connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
-    connection.close()
     with pytest.raises(JournalError, match=rf"newer ai-battle \(format {FORMAT + 1}, this one reads {FORMAT}\)"):
         Store.open(tmp_path)
 

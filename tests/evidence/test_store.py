@@ -104,11 +104,12 @@ def test_a_full_store_says_so_and_keeps_what_it_has(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=rf"{NAME} can't be used: database or disk is full. Make room"):
         store.add("verdicts", PAIR, "large", {"text": "x" * 1_000_000})
     assert keys(store) == ["small"]
+    store.close()
 
 
 def test_a_store_of_another_version_is_named_and_left_alone(tmp_path: Path) -> None:
     EvidenceStore(tmp_path).close()
-    with sqlite3.connect(tmp_path / NAME) as connection:
+    with closing(sqlite3.connect(tmp_path / NAME)) as connection:
         connection.execute("PRAGMA user_version = 7")
     with pytest.raises(
         StoreError, match=rf"{tmp_path / NAME} was made by another version .*format 7.*move the file away"

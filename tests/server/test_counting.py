@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -118,6 +118,7 @@ async def test_what_a_dead_worker_held_counts_as_spent_and_its_places_are_free(t
         now += wait
         assert await claim(store, "b", DOLLARS, Amounts(0, 0, 1)) == pytest.approx([True, 0.5, 0.0])
         assert await claim(store, "b", PLACES, Amounts(0, 1, 2)) == pytest.approx([True, 0.0, 0.0])
+    await store.end("b", [])
 
 
 async def test_a_dead_worker_is_known_by_the_clock_of_the_redis(redis: RedisProcess) -> None:
@@ -175,7 +176,7 @@ def test_an_address_that_is_none_is_told_without_its_password(url: str) -> None:
 async def test_a_file_of_another_version_is_left_alone(tmp_path: Path) -> None:
     import sqlite3
 
-    with sqlite3.connect(tmp_path / NAME) as connection:
+    with closing(sqlite3.connect(tmp_path / NAME)) as connection:
         connection.execute("PRAGMA user_version = 99")
     with pytest.raises(StoreError, match="was made by another version of ai-battle"):
         SqliteCounts(tmp_path)

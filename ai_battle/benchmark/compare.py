@@ -145,14 +145,21 @@ def _partners(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, 
 def _change(before: SettingResult, after: SettingResult, found: ComparedPair, datasets: Mapping[str, str]) -> Change:
     shared = [task for task in before.values if task in after.values]
     first, second = (known_mean(each.values[task] for task in shared) for each in (before, after))
-    parts: dict[str, dict[str, float]] = {}
-    for task in shared:
-        parts.setdefault(datasets[task], {})[task] = before.values[task]
-    by_dataset = {name: difference(part, after.values) for name, part in parts.items() if len(parts) > 1}
+    by_dataset = _by_dataset({task: before.values[task] for task in shared}, after.values, datasets)
     change = Change(before.name, first or 0.0, second or 0.0, found, None, None, _slower(before, after), by_dataset)
     if cost := _dearer(before, after):
         change = replace(change, cost=fmean(cost), cost_interval=mean_interval(cost))
     return change
+
+
+def _by_dataset(
+    before: Mapping[str, float], after: Mapping[str, float], datasets: Mapping[str, str]
+) -> dict[str, PairedDifference]:
+    """Returns the difference on each dataset, nothing if all tasks are of one."""
+    parts: dict[str, dict[str, float]] = {}
+    for task, value in before.items():
+        parts.setdefault(datasets[task], {})[task] = value
+    return {name: difference(part, after) for name, part in parts.items() if len(parts) > 1}
 
 
 def _slower(before: SettingResult, after: SettingResult) -> float | None:

@@ -86,16 +86,21 @@ async def _first_score(scorers: Sequence[Scorer], task: Task, answer: ScoredAnsw
         if scorer.lacks(task):
             continue
         score = await scorer.score(task, answer)
-        if not isinstance(score, AnswerScore):
-            raise AIBattleError(f"{type(scorer).__name__} returned {score!r} as a score; it must be an AnswerScore.")
-        if score.value is not None and not 0 <= score.value <= 1:
-            raise AIBattleError(f"{type(scorer).__name__} scored {score.value!r}; a score is from 0 to 1, or None.")
+        _require_score(score, scorer)
         if score.value is not None:
             return score
         unread.append(score)
     why = "; ".join(each.why for each in unread) or "no scorer has what it needs for this task"
     failed = all(each.scorer_failed for each in unread)
     return AnswerScore(None, why, scorer_failed=failed)
+
+
+def _require_score(score: AnswerScore, scorer: Scorer) -> None:
+    """Raises `AIBattleError` for what a scorer of the user's own may return instead."""
+    if not isinstance(score, AnswerScore):
+        raise AIBattleError(f"{type(scorer).__name__} returned {score!r} as a score; it must be an AnswerScore.")
+    if score.value is not None and not 0 <= score.value <= 1:
+        raise AIBattleError(f"{type(scorer).__name__} scored {score.value!r}; a score is from 0 to 1, or None.")
 
 
 def lacking(scorers: Mapping[str, Scorer], task: Task) -> str:

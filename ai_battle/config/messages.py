@@ -145,9 +145,14 @@ def _near_key(key: str, schema: type[Section], path: KeyPath) -> str:
         return near(own[0], own)
     places = _places(key, dict(_below(section))) if section else []
     if not places and not likely_names(key, known):
-        everywhere = _places(key, _every_section(schema))
-        places = _places(key, _around(schema, path))[:1] or (everywhere if len(everywhere) == 1 else [])
+        places = _places_outside(key, schema, path)
     return f" here; it belongs under {' or '.join(map(repr, places))}" if places else near(key, known, len(known))
+
+
+def _places_outside(key: str, schema: type[Section], path: KeyPath) -> list[str]:
+    """Returns the nearest section around `path` that has a key, or the only one anywhere."""
+    everywhere = _places(key, _every_section(schema))
+    return _places(key, _around(schema, path))[:1] or (everywhere if len(everywhere) == 1 else [])
 
 
 def _places(key: str, sections: Mapping[str, type[Section]]) -> list[str]:

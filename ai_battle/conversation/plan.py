@@ -139,8 +139,6 @@ class Plan:
 
     def audience(self, speaker: str, phase: Phase | None = None) -> tuple[str, ...] | None:
         """Returns the others who hear what `speaker` says, in a phase or outside of any; None if all do."""
-        if not self.visibility and (phase is None or phase.visible_to is None):
-            return None
         others = [each.name for each in self.participants if each.name != speaker]
         may_hear = (name for name in others if speaker in self.visibility.get(name, (speaker,)))
         hearing = tuple(name for name in may_hear if phase is None or phase.is_heard(name, speaker))

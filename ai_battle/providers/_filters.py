@@ -180,12 +180,16 @@ class DeltaFilter(ABC):
         text, rest = self.change(self.held.pop(index, "") + getattr(piece, name))
         if rest:
             self.held[index] = rest
-        if isinstance(piece, ThinkingDelta) and (piece.signature or piece.extra is not None):
+        if isinstance(piece, ThinkingDelta) and _ends_thought(piece):
             await self.emit(ThinkingDelta(text))
             await self.end(is_signed=bool(piece.signature))
             await self.emit(replace(piece, text=""))
         elif text or isinstance(piece, ToolCallDelta):
             await self.emit(replace(piece, **{name: text}))  # type: ignore[arg-type]
+
+
+def _ends_thought(piece: ThinkingDelta) -> bool:
+    return bool(piece.signature) or piece.extra is not None
 
 
 class _RedactedStream(DeltaFilter):

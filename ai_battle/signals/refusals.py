@@ -158,8 +158,11 @@ def _only_denies(text: str, language: str, prompt: str) -> bool:
     if not has_word(text, language, "own") and (not _excuses(text, language) or _SOMEBODY_ELSE.search(text)):
         return False
     left = _leftovers(text, language, "negation", "excuse")
-    about_asker = prompt.rstrip().endswith(QUESTION_MARKS) and has_word(prompt, language, "own")
-    return len(left) <= FEW and len(_new(left, prompt)) <= (0 if about_asker else 1)
+    return len(left) <= FEW and len(_new(left, prompt)) <= (not _asks_about_asker(prompt, language))
+
+
+def _asks_about_asker(prompt: str, language: str) -> bool:
+    return prompt.rstrip().endswith(QUESTION_MARKS) and has_word(prompt, language, "own")
 
 
 def _excuses(text: str, language: str) -> bool:

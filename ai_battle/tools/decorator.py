@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, NotRequired, overload
 
 from docstring_parser import parse
@@ -110,16 +110,22 @@ def _adapter(name: str, function: Function, words: Mapping[str, str]) -> TypeAda
         signature = inspect.signature(function)
     except (NameError, TypeError, ValueError) as error:
         raise ConfigError(f"The annotations of {name} can't be read: {error}") from error
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise ConfigError(f"{name} can't be a tool: it yields its result; return a list instead")
     listed = signature.parameters.values()
-    if odd := [str(one) for one in listed if one.kind not in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]:
-        raise ConfigError(f"{name} can't be a tool: models give arguments by name, so there is no place for {odd[0]}")
+    if hindrance := _hindrance(function, listed):
+        raise ConfigError(f"{name} can't be a tool: {hindrance}")
     fields = {one.name: _field(one, hints.get(one.name, Any), words.get(one.name, "")) for one in listed}
     try:
         return TypeAdapter(TypedDict(name or "arguments", fields))  # type: ignore[operator]
     except PydanticUserError as error:
         raise ConfigError(f"{name} can't be a tool: {error.message}") from error
+
+
+def _hindrance(function: Function, listed: Iterable[inspect.Parameter]) -> str:
+    """Returns why a function can't be called as a tool, or ""."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        return "it yields its result; return a list instead"
+    odd = [str(one) for one in listed if one.kind not in (one.KEYWORD_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    return f"models give arguments by name, so there is no place for {odd[0]}" if odd else ""
 
 
 def _field(parameter: inspect.Parameter, annotation: Any, words: str) -> Any:

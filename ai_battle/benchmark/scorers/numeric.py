@@ -1,6 +1,7 @@
 """`numeric`: the final answer is the number in the reference, however the two are written."""
 
 from fractions import Fraction
+from itertools import chain
 
 from ...core.errors import ConfigError
 from ...signals.final_answers import FinalAnswer, number_answers, same
@@ -24,10 +25,8 @@ class Numeric:
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         text = with_plain_quantities(answer.text)
-        right = [number for each in task.right_answers for number in number_answers(each)]
-        found = [
-            each for said in filter(None, (text, until_conversion(text))) for each in number_answers(said, task.prompt)
-        ]
+        right = [*chain.from_iterable(map(number_answers, task.right_answers))]
+        found = [*number_answers(text, task.prompt), *number_answers(until_conversion(text), task.prompt)]
         if not found or not right:
             return AnswerScore(None, "no number in the answer")
         is_right = any(self._equals(each, wanted) for each in found for wanted in right)

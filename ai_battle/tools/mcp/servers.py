@@ -296,7 +296,7 @@ def answer_fields(result: Any) -> dict[str, Any]:
 
 
 def _structured_fields(content: Any, texts: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yields structured content and texts. Servers repeat the former as text for older clients, which is left out."""
+    """Yields structured content and the texts that say something else."""
     if content is None:
         yield "result", "\n".join(texts)
         return
@@ -304,11 +304,20 @@ def _structured_fields(content: Any, texts: list[str]) -> Iterator[tuple[str, An
         yield from content.items()
     else:
         yield "result", content
+    if rest := _other_texts(content, texts):
+        yield "text", "\n".join(rest)
+
+
+def _other_texts(content: Any, texts: list[str]) -> list[str]:
+    """Returns the texts without copies of the structured content, which servers send for older clients.
+
+    A list is repeated item by item.
+    """
     only = next(iter(content.values())) if isinstance(content, dict) and len(content) == 1 else content
     values, copies = list(map(_value, texts)), (content, only)
-    rest = [text for text, value in zip(texts, values, strict=True) if text != only and value not in copies]
-    if rest and only not in (texts, values):  # lists are repeated item by item
-        yield "text", "\n".join(rest)
+    if only in (texts, values):
+        return []
+    return [text for text, value in zip(texts, values, strict=True) if text != only and value not in copies]
 
 
 def _value(text: str) -> Any:

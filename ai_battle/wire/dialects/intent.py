@@ -184,10 +184,14 @@ def _sentence_kind(sentence: str, *, writes: bool) -> ProposalKind | None:
     main = _main_clause(clauses)
     if _words("example").search(sentence) or (writes and _words("manner").search(clauses[-1])):
         return "example"
-    waits = _words("consent").search(main) or (writes and _words("unreal").search(main))
-    if waits or any(map(_words("condition").match, clauses)):
+    if any(map(_words("condition").match, clauses)) or _waits(main, writes=writes):
         return "condition"
     return "refusal" if _words("refusal").search(main) else None
+
+
+def _waits(clause: str, *, writes: bool) -> bool:
+    words = ("consent", "unreal") if writes else ("consent",)
+    return any(_words(each).search(clause) for each in words)
 
 
 def _is_glued(text: str, start: int) -> bool:

@@ -53,21 +53,22 @@ def denial(case: Case) -> float:
 
 def only_gives_up_(case: Case) -> float:
     """Returns 1 for an answer that only says that it can't. "Nothing found" may be a tool's result, though."""
-    if case.calls or _may_refuse(case) or _asks_nothing(case) or (case.results and not has_informative_results(case)):
-        return 0.0
     # "I can't run commands" says no more than "I can't" where a tool runs commands.
     known = (*(tool.description for tool in case.context.tools), case.prompt)
-    return float(only_gives_up(case.text, "\n".join(known)))
+    if case.calls or not only_gives_up(case.text, "\n".join(known)) or _may_refuse(case) or _asks_nothing(case):
+        return 0.0
+    return float(not case.results or has_informative_results(case))
 
 
 def empty_promise(case: Case) -> float:
     """Returns 1 if the answer announces what does not come. Calls do come, and reports may end with plans."""
     if case.calls:
         return 0.0
+    if leads_nowhere(case.text):
+        return 1.0
     is_pick = case.family == "mcq" and case.final is not None
-    may_plan = case.results or is_pick or _asks_nothing(case)
-    announces = not may_plan and only_announces(case.text, case.prompt)
-    return float(leads_nowhere(case.text) or announces)
+    may_plan = case.results or is_pick or not only_announces(case.text, case.prompt) or _asks_nothing(case)
+    return float(not may_plan)
 
 
 def only_offers(case: Case) -> float:

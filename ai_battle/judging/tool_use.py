@@ -14,7 +14,7 @@ from ..signals.languages import has_word_anywhere, name_stems, share, stems
 from ..signals.numbers import quantities, rounded_values, stands_among
 from ..signals.progress import NEWEST, kind_of_error, words
 from ..signals.provenance import Known, facts
-from ..signals.refusals import gives_up
+from ..signals.refusals import asks_whether, excuses_itself, gives_up
 from .case import Case
 from .family import asks_for_tools, property_texts, tools_meant
 
@@ -232,15 +232,20 @@ def _arguments_text(result: ToolResult) -> str:
 def _declines(case: Case) -> bool:
     """Checks whether an answer says that it does not know, and uses nothing of informative results."""
     return (
-        (_denies_more(case) or gives_up(case.text, case.prompt))
+        (_denies_more(case) or (excuses_itself(case.text) and gives_up(case.text, case.prompt)))
         and has_informative_results(case)
         and not _uses_results(case)
     )
 
 
 def _denies_more(case: Case) -> bool:
-    """Checks whether a "no" goes beyond the results: "No, it isn't." and "none" of an empty list may be right."""
+    """Checks whether a "no" goes beyond the results: "No, it isn't." and "none" of an empty list may be right.
+
+    "There is no Dockerfile." answers a question whether there is one; "I have no access" does not.
+    """
     if not has_word_anywhere(case.text, "negation") or _BARE_NO.match(case.text):
+        return False
+    if asks_whether(case.question) and not has_word_anywhere(case.text, "own"):
         return False
     return not any(_has_empty_value(result.text) for result in case.results)
 

@@ -135,6 +135,13 @@ def only_offers(text: str, prompt: str = "") -> bool:
     )
 
 
+def asks_whether(prompt: str) -> bool:
+    """Checks whether a prompt ends with a question that yes or no answers: none of its words asks for more."""
+    *_, last = sentences(prompt[-LONGEST:]) or [""]
+    asks_more = (has_word(last, language, "interrogative") for language in _languages(prompt))
+    return last.endswith(QUESTION_MARKS) and not any(asks_more)
+
+
 def only_replies(prompt: str) -> bool:
     """Checks whether a prompt only agrees, declines, thanks or greets, so that it asks for nothing."""
     return not prompt.rstrip().endswith(QUESTION_MARKS) and any(
@@ -163,6 +170,11 @@ def _only_denies(text: str, language: str, prompt: str) -> bool:
 
 def _asks_about_asker(prompt: str, language: str) -> bool:
     return prompt.rstrip().endswith(QUESTION_MARKS) and has_word(prompt, language, "own")
+
+
+def excuses_itself(text: str) -> bool:
+    """Checks whether a short answer says that it can't or does not know: "I found no errors" is a finding."""
+    return any(_excuses(part, language) for part, language in _read(text))
 
 
 def _excuses(text: str, language: str) -> bool:

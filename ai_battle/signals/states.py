@@ -17,8 +17,9 @@ DENIAL = "denial"
 
 def opposes(text: str, source: str) -> bool:
     """Checks whether a text reports a state that excludes its source's, and does not report the source's as well."""
-    states_here = {group: states for group, states in _states(text).items() if group != DENIAL}
-    known = _states(source) if states_here else {}  # skips reading a long source: most answers report no state
+    states_here = _states(text)
+    # What is denied may be the opposite of the source's state. Most answers report none, and sources may be long.
+    known = _states(source) if states_here and DENIAL not in states_here else {}
     if any(group in known and not states & known[group] for group, states in states_here.items()):
         return True
     return _negates(*(frozenset(plain_words(each[:_LONGEST])) for each in (text, source)))

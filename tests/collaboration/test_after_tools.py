@@ -36,6 +36,27 @@ def test_most_answers_that_tell_something_else_are_found() -> None:
     assert sum(found) / len(found) >= 0.7
 
 
+@pytest.mark.parametrize(
+    ("prompt", "answer", "result", "stuck"),
+    [
+        ("Do any tests fail?", "There are no failing tests.", "............ [100%]\n12 passed in 0.31s", False),
+        ("Is a Dockerfile in src?", "There is no Dockerfile in src.", "main.py util.py parser.py lexer.py", False),
+        ("Ist ein Dockerfile in src?", "Dort ist kein Dockerfile.", "main.py util.py parser.py lexer.py", False),
+        ("Are there open issues?", "There are no open issues.", "#12 closed: crash\n#13 closed: typo", False),
+        ("Is there a TODO left?", "I found no TODO.", "exit code 0\n(no output)", False),
+        ("Which issues are there?", "There are no issues.", "#12 Crash at start\n#13 Typo in the manual", True),
+        ("Is there an issue?", "I have no access to it.", "#12 Crash at start\n#13 Typo in the manual", True),
+    ],
+)
+def test_what_is_not_found_answers_a_question_whether_it_is_there(
+    prompt: str, answer: str, result: str, stuck: bool
+) -> None:
+    call = ToolCall("bash", {"command": "look"}, "call_1")
+    messages = (user(prompt), Message("assistant", (call,)), Message("tool", (ToolResult(call, (Text(result),)),)))
+    tools = (ToolSpec("bash", "Runs a command.", {"properties": {"command": {"type": "string"}}}),)
+    assert StuckDetector().assess(answer, prompt, ModelRequest(messages, tools=tools)).stuck is stuck
+
+
 @pytest.mark.parametrize("answer", ["7 * 24 = 158.", "The product is 158."])
 def test_what_contradicts_the_calculator_is_found(answer: str) -> None:
     call = {"tool": ["calculator", "Evaluates an expression."], "arguments": {"expression": "7*24"}, "is_error": False}

@@ -12,7 +12,7 @@ from ..signals.instruction_following import is_in_wrong_language, misses_form, r
 from ..signals.instruction_following import runs_on as writes_others
 from ..signals.invention import takes_anything
 from ..signals.languages import novelty, plain_words, words_everywhere
-from ..signals.refusals import denies_itself, excuses_itself, only_announces, only_replies
+from ..signals.refusals import SHORT, denies_itself, excuses_itself, only_announces, only_replies
 from ..signals.refusals import gives_up as only_gives_up
 from ..signals.refusals import only_offers as offers_only
 from .case import Case, head_and_tail
@@ -53,9 +53,11 @@ def denial(case: Case) -> float:
 
 def only_gives_up_(case: Case) -> float:
     """Returns 1 for an answer that only says that it can't. After results, "nothing found" may be what they show."""
+    if case.calls or len(case.text) > SHORT:
+        return 0.0
     # "I can't run commands" says no more than "I can't" where a tool runs commands.
     known = (*(tool.description for tool in case.context.tools), case.prompt)
-    if case.calls or not only_gives_up(case.text, "\n".join(known)) or _may_refuse(case) or _asks_nothing(case):
+    if not only_gives_up(case.text, "\n".join(known)) or _may_refuse(case) or _asks_nothing(case):
         return 0.0
     return float(not case.results or (has_informative_results(case) and excuses_itself(case.text)))
 

@@ -165,7 +165,7 @@ def _only_denies(text: str, language: str, prompt: str) -> bool:
     if not has_word(text, language, "own") and (not _excuses(text, language) or _SOMEBODY_ELSE.search(text)):
         return False
     left = _leftovers(text, language, "negation", "excuse")
-    return len(left) <= FEW and len(_new(left, prompt)) <= (not _asks_about_asker(prompt, language))
+    return len(left) <= FEW and len(_new(left, prompt)) <= (0 if _asks_about_asker(prompt, language) else 1)
 
 
 def _asks_about_asker(prompt: str, language: str) -> bool:
@@ -195,7 +195,8 @@ def _only_promises(text: str, language: str, prompt: str) -> bool:
     if set(_DIGITS.findall(text)) - set(_DIGITS.findall(prompt)):
         return False
     left = _new(_leftovers(text, language, "promise", "pointer", "courtesy", "action", "common"), prompt)
-    return len(left) <= any(has_word(text, language, kind) for kind in ("pointer", "action"))
+    says_what = any(has_word(text, language, kind) for kind in ("pointer", "action"))
+    return len(left) <= int(says_what)
 
 
 def _announces(text: str, language: str) -> bool:

@@ -13,7 +13,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from statistics import fmean
 
-from ai_battle.collaboration._poll import LEAD
+from ai_battle.collaboration._poll import CLEAR_MARGIN
 from ai_battle.judging.agreement import DOUBT, Ballot, VoteCount, assessment_with_votes, features
 from ai_battle.judging.assessment import Assessment
 from ai_battle.judging.measures import apgr, curve
@@ -179,7 +179,7 @@ def area(table: Table, members: Sequence[str], large: str = LARGE) -> tuple[Area
 def _verdict(ballots: Sequence[Ballot | None], verified: Sequence[bool], first: int) -> Verdict:
     """Decides as `Poll` does: it asks the reserve until an answer is verified or two votes ahead."""
     asked = first
-    while (tally := VoteCount.of(ballots[:asked])).margin < min(LEAD, first) and asked < len(ballots):
+    while (tally := VoteCount.of(ballots[:asked])).margin < min(CLEAR_MARGIN, first) and asked < len(ballots):
         if any(verified[:asked]):
             break
         asked += 1

@@ -22,7 +22,7 @@ LARGEST_SHARE = 4
 """A turn may take at most a fourth of the transcript; of a longer one, the beginning and the end are kept."""
 HEAD_SHARE = 3
 """If a run is too long, its beginning takes a third of the transcript, and its end the rest."""
-FENCE = 40
+TURN_TAG_TOKENS = 40
 """Tokens of the tags around a turn."""
 SHORTEST, LONGEST = 10, 1_000
 """Characters of a quotation. A shorter one would occur in any text, so it counts only if it is the whole turn."""
@@ -150,7 +150,7 @@ def _excerpt(text: str, most: int) -> str:
 
 def _fit_count(turns: Iterable[SpokenTurn], most: int) -> int:
     """Returns how many of the first turns fit."""
-    sizes = accumulate(estimate_text(turn.text) + FENCE for turn in turns)
+    sizes = accumulate(estimate_text(turn.text) + TURN_TAG_TOKENS for turn in turns)
     return sum(1 for _ in takewhile(lambda size: size <= most, sizes))
 
 

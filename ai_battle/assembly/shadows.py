@@ -27,11 +27,11 @@ from .models import BuildContext, Model, require_priced
 from .recipes import Recipe
 
 JUDGE, CHECK = "shadow.judge", "check"
-NEWEST = 2
+RETEST_FACTOR = 2
 """After an alarm, how many verdicts test a cut, as a multiple of the fewest that can confirm the promise.
 
 Older verdicts come from a time when less was lost."""
-MOST = 20
+CALIBRATION_FACTOR = 20
 """The same multiple for a pair that calibrates itself."""
 
 
@@ -138,7 +138,7 @@ def _last_safe_cut(
     """
     if recipe.traits.replayed != "helper":
         return ALWAYS
-    answers = newest_answers(store, pair, NEWEST * least_labels(target.value, target.confidence))
+    answers = newest_answers(store, pair, RETEST_FACTOR * least_labels(target.value, target.confidence))
     try:
         found = calibrate(answers, target).calibration
     except ConfigError:  # the verdicts are too few, or all of one kind
@@ -158,7 +158,7 @@ def _recalibrate(target: Target, store: EvidenceStore, pair: str) -> None:
     alarm, enough = max((record.time for record in alarms), default=0.0), least_labels(target.value, target.confidence)
     if len(newest_answers(store, pair, enough, since=max(alarm, known.time if known else 0.0))) < enough:
         return
-    answers = newest_answers(store, pair, MOST * enough, since=alarm)
+    answers = newest_answers(store, pair, CALIBRATION_FACTOR * enough, since=alarm)
     with suppress(ConfigError):  # too few verdicts of one kind so far
         made = calibrate(answers, target).calibration
         keep_version(store, pair, made, len(answers), after=known.number if known else 0)

@@ -16,14 +16,14 @@ from .sample import Sample
 from .setting_results import by_task
 
 Numbers = Sequence[float]
-POINTS = 20
-FEWEST = 10
+CURVE_POINTS = 20
+MIN_TASKS = 10
 """An order of fewer tasks is not measured."""
 
 NO_ADVANTAGE = (
     "the large model is not better than the small one on these tasks, so recovering its advantage means nothing"
 )
-TOO_FEW = f"fewer than {FEWEST} tasks have an answer of both models"
+TOO_FEW = f"fewer than {MIN_TASKS} tasks have an answer of both models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
 def _order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
     """Measures an order. Cached, as settings that differ only in thresholds share it."""
     found = HelpOrder(len(doubts), known_mean(small) or 0.0, known_mean(large) or 0.0)
-    if len(doubts) < FEWEST:
+    if len(doubts) < MIN_TASKS:
         return replace(found, note=TOO_FEW)
     wrong = [each <= 0.5 for each in small]
     found = replace(found, auroc=_number_or_none(auroc(doubts, wrong)), curve=_points(doubts, small, large))
@@ -71,7 +71,7 @@ def _number_or_none(value: float) -> float | None:
 
 def _points(doubts: Numbers, small: Numbers, large: Numbers) -> tuple[tuple[float, float], ...]:
     whole = curve(doubts, small, large)
-    places = sorted({round(n * (len(whole) - 1) / POINTS) for n in range(POINTS + 1)})
+    places = sorted({round(n * (len(whole) - 1) / CURVE_POINTS) for n in range(CURVE_POINTS + 1)})
     return tuple((round(place / (len(whole) - 1), 4), round(whole[place], 6)) for place in places)
 
 

@@ -25,7 +25,7 @@ from .scoring import ScorerFactory, judge_of, judges, lacking
 from .settings import RECORDED, Setting
 from .suite import DATASET_KEY, Suite, is_code, name_of
 
-FEW = 3
+LISTED_NAMES = 3
 LATEST = "-latest"
 Called = tuple[KeyPath, ModelName]
 
@@ -215,8 +215,8 @@ def _executor_problems(suite: Suite) -> Iterator[Problem]:
 
 
 def _first_names(names: list[str]) -> str:
-    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
-    return ", ".join(names[:FEW]) + more
+    more = f" and {len(names) - LISTED_NAMES} more" if len(names) > LISTED_NAMES else ""
+    return ", ".join(names[:LISTED_NAMES]) + more
 
 
 async def require_models(suite: Suite) -> None:

@@ -14,14 +14,14 @@ from statistics import NormalDist, fmean, stdev, variance
 from typing import NamedTuple
 
 Numbers = Sequence[float]
-LEVEL = 0.95
-DRAWS = 2_000
+CONFIDENCE = 0.95
+BOOTSTRAP_DRAWS = 2_000
 SEED = 0
 NORMAL = NormalDist()
-ERRORS = NORMAL.inv_cdf((1 + LEVEL) / 2)
+STANDARD_ERRORS = NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
 """Standard errors on each side of a mean."""
 
-MANY = 1_000
+NORMAL_FROM = 1_000
 """Degrees of freedom from which the normal distribution is used."""
 
 
@@ -52,7 +52,7 @@ def wilson(successes: float, count: float) -> Interval:
     """Returns Wilson's interval of the rate `successes` / `count` (1927); 0 to 1 without tries."""
     if not count:
         return Interval(0.0, 1.0)
-    z2, rate = ERRORS**2, successes / count
+    z2, rate = STANDARD_ERRORS**2, successes / count
     middle = (rate + z2 / (2 * count)) / (1 + z2 / count)
     half = sqrt(z2 * (rate * (1 - rate) + z2 / (4 * count)) / count) / (1 + z2 / count)
     return Interval(0.0 if not successes else middle - half, 1.0 if successes == count else middle + half)
@@ -75,13 +75,13 @@ def mean_interval(values: Numbers) -> Interval:
     count, mean = len(values), fmean(values)
     if count < 2 or all_same(values):
         return Interval(mean, mean)
-    if count > MANY:
-        half = ERRORS * stdev(values) / sqrt(count)
+    if count > NORMAL_FROM:
+        half = STANDARD_ERRORS * stdev(values) / sqrt(count)
         return Interval(mean - half, mean + half)
-    return bca(values, sorted(drawn_means(tuple(values))), wider_level(LEVEL, count))
+    return bca(values, sorted(drawn_means(tuple(values))), wider_level(CONFIDENCE, count))
 
 
-def skewed_interval(values: Numbers, level: float = LEVEL) -> Interval:
+def skewed_interval(values: Numbers, level: float = CONFIDENCE) -> Interval:
     """Returns the interval of a mean of skewed values with outliers, such as dollars per request.
 
     Student's t corrected for skewness (Hall 1992, "On the Removal of Skewness by Transformation"), with the degrees of
@@ -118,7 +118,7 @@ def mean_difference_interval(before: Numbers, after: Numbers) -> Interval:
         return Interval(off, off)
     first, second = (variance(values) / len(values) for values in (before, after))
     freedom = (first + second) ** 2 / (first**2 / (len(before) - 1) + second**2 / (len(after) - 1))
-    half = student(LEVEL, max(1, int(freedom))) * sqrt(first + second)
+    half = student(CONFIDENCE, max(1, int(freedom))) * sqrt(first + second)
     return Interval(off - half, off + half)
 
 
@@ -139,17 +139,17 @@ def wider_level(level: float, count: int) -> float:
 def drawn_means(values: tuple[float, ...]) -> list[float]:
     """Returns bootstrap means. Sequences of equal length are resampled at equal places, so differences stay paired."""
     if len(values) < 2:
-        return [fmean(values)] * DRAWS
+        return [fmean(values)] * BOOTSTRAP_DRAWS
     return [sum(drawn(values)) / len(values) for drawn in _places(len(values))]
 
 
 @lru_cache(maxsize=2)
 def _places(count: int) -> tuple[Callable[[Numbers], Numbers], ...]:
     draw, places = random.Random(SEED).choices, range(count)  # noqa: S311 - statistics
-    return tuple(itemgetter(*draw(places, k=count)) for _ in range(DRAWS))
+    return tuple(itemgetter(*draw(places, k=count)) for _ in range(BOOTSTRAP_DRAWS))
 
 
-def bca(values: Numbers, distribution: Numbers, level: float = LEVEL) -> Interval:
+def bca(values: Numbers, distribution: Numbers, level: float = CONFIDENCE) -> Interval:
     """Returns the bias-corrected and accelerated interval (Efron 1987) of a mean, from its sorted bootstrap means."""
     mean = fmean(values)
     below = bisect_left(distribution, mean) + bisect_right(distribution, mean)
@@ -174,8 +174,8 @@ def quantile(ordered: Numbers, share: float) -> float:
 
 def quantile_interval(ordered: Numbers, share: float) -> tuple[float | None, float | None]:
     """Returns the distribution-free interval of a quantile by ranks. An end that too few values bound is None."""
-    count, rest = len(ordered), (1 - LEVEL) / 2
-    if count > MANY:
+    count, rest = len(ordered), (1 - CONFIDENCE) / 2
+    if count > NORMAL_FROM:
         half = NORMAL.inv_cdf(1 - rest) * sqrt(count * share * (1 - share))
         low, high = int(count * share - half) - 1, int(count * share + half) + 1
     else:
@@ -201,7 +201,7 @@ def all_same(values: Numbers) -> bool:
 @cache
 def student(level: float, freedom: int) -> float:
     """Returns the t within which the share `level` of the distribution lies."""
-    if freedom > MANY:
+    if freedom > NORMAL_FROM:
         return NORMAL.inv_cdf((1 + level) / 2)
     low, high = 0.0, pi / 2
     for _ in range(60):

@@ -140,7 +140,7 @@ class _SuiteBuilder:
         return tuple(each.model_copy(update={"name": name}) for each, name in zip(stated, names, strict=True))
 
 
-SELDOM = 20
+GC_THRESHOLD_FACTOR = 20
 """The factor by which the collector's threshold is raised."""
 
 
@@ -148,7 +148,7 @@ SELDOM = 20
 def reduced_garbage_collection() -> Iterator[None]:
     """Makes the garbage collector run less often: tasks and samples are many small objects, and live on."""
     often, *others = gc.get_threshold()
-    gc.set_threshold(often * SELDOM, *others)
+    gc.set_threshold(often * GC_THRESHOLD_FACTOR, *others)
     try:
         yield
     finally:

@@ -9,10 +9,10 @@ from statistics import fmean
 from typing import Any, Literal
 
 from .intervals import (
-    ERRORS,
-    LEVEL,
-    MANY,
+    CONFIDENCE,
     NORMAL,
+    NORMAL_FROM,
+    STANDARD_ERRORS,
     Interval,
     Numbers,
     all_same,
@@ -27,7 +27,7 @@ FINEST, ROUNDED = 100, 200
 """The finest grid of scores that is tried, in parts of 1, and the parts of the largest difference otherwise."""
 
 GRID_ERROR = 1e-6
-TINY = 1e-12
+TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def difference(a: Mapping[str, float], b: Mapping[str, float]) -> PairedDifferen
 
 
 def _sign(number: float) -> int:
-    return (number > TINY) - (number < -TINY)
+    return (number > TOLERANCE) - (number < -TOLERANCE)
 
 
 def mcnemar(gained: int, lost: int) -> float:
@@ -73,7 +73,7 @@ def sign_flips(differences: Numbers) -> float:
 
     The test is exact for up to `MANY_DIFFER` differing tasks, and uses the normal distribution above.
     """
-    off = [each for each in differences if abs(each) > TINY]
+    off = [each for each in differences if abs(each) > TOLERANCE]
     if len(off) <= FEW_DIFFER:
         return _share_of_all_flips(off)
     if len(off) > MANY_DIFFER:
@@ -85,7 +85,7 @@ def _share_of_all_flips(off: Numbers) -> float:
     observed, sums = abs(sum(off)), [0.0]
     for each in off:
         sums = [total + side * each for total in sums for side in (1, -1)]
-    return sum(abs(total) >= observed - TINY for total in sums) / len(sums)
+    return sum(abs(total) >= observed - TOLERANCE for total in sums) / len(sums)
 
 
 def _whole(off: Numbers) -> list[int]:
@@ -112,13 +112,13 @@ def _share_of_counted_flips(off: Sequence[int]) -> float:
 def _interval(first: Numbers, second: Numbers, off: Numbers) -> Interval:
     """Returns the paired bootstrap's interval. If all tasks agree, Wilson's bound for a case that never occurred."""
     if all_same(off):
-        room = ERRORS**2 / (len(off) + ERRORS**2)
+        room = STANDARD_ERRORS**2 / (len(off) + STANDARD_ERRORS**2)
         low, high = off[0] - room, off[0] + room
-    elif len(off) > MANY:
+    elif len(off) > NORMAL_FROM:
         low, high = mean_interval(off)
     else:
         drawn = zip(drawn_means(tuple(first)), drawn_means(tuple(second)), strict=True)
-        low, high = bca(off, sorted(y - x for x, y in drawn), wider_level(LEVEL, len(off)))
+        low, high = bca(off, sorted(y - x for x, y in drawn), wider_level(CONFIDENCE, len(off)))
     return Interval(max(-1.0, low), min(1.0, high))
 
 
@@ -147,7 +147,7 @@ def tasks_to_show(difference: float, share: float) -> int:
 Verdict = Literal["better", "worse", "no difference shown", "not enough data"]
 Names = tuple[str, str]
 
-MATTERS = 0.1
+USEFUL_DIFFERENCE = 0.1
 """A difference that users care about: data that can't show it can't say that there is none."""
 
 
@@ -199,7 +199,7 @@ class ComparedPair:
     @property
     def tasks_needed(self) -> int:
         """The number of tasks that would show a difference that matters."""
-        return tasks_to_show(MATTERS, max(self.found.spread, 1.0) / max(self.found.count, 1))
+        return tasks_to_show(USEFUL_DIFFERENCE, max(self.found.spread, 1.0) / max(self.found.count, 1))
 
 
 def compare_pairs(pairs: Sequence[tuple[Names, Mapping[str, float], Mapping[str, float]]]) -> list[ComparedPair]:
@@ -238,7 +238,7 @@ def _sensitivity_text(pairs: Sequence[ComparedPair]) -> str:
 
 
 def _tasks_needed_text(pairs: Sequence[ComparedPair]) -> str:
-    return f"{MATTERS * 100:.0f} points need about {_range([pair.tasks_needed for pair in pairs])} tasks"
+    return f"{USEFUL_DIFFERENCE * 100:.0f} points need about {_range([pair.tasks_needed for pair in pairs])} tasks"
 
 
 def _range(numbers: Sequence[float]) -> str:
@@ -263,4 +263,4 @@ def _compared_pair(names: Names, found: PairedDifference, p_holm: float) -> Comp
 def _verdict(found: PairedDifference, p_holm: float, smallest: float) -> Verdict:
     if p_holm < ALPHA:
         return "better" if found.mean > 0 else "worse"
-    return "not enough data" if smallest > MATTERS else "no difference shown"
+    return "not enough data" if smallest > USEFUL_DIFFERENCE else "no difference shown"

@@ -30,13 +30,13 @@ from .suite import Suite
 from .tasks import Task
 
 SUITE_FILE = "suite.yaml"
-GATHERED = 0.05
+WRITE_SECONDS = 0.05
 """Seconds for which finished samples are collected, to be written in one transaction."""
 
-MARGIN = 1.5
+COST_MARGIN = 1.5
 """A sample may cost this many times the dearest one of its setting so far."""
 
-KNOWN = 5
+MEASURED_FROM = 5
 """From this many samples of a setting on, these bound the cost of the next one instead of the forecast."""
 
 Status = Literal["done", "limit"]
@@ -268,8 +268,8 @@ class BenchmarkRunner:
 
     def _may_cost(self, setting: str) -> float:
         """Returns the most that a sample may cost, by forecast, later by the dearest sample so far."""
-        dearest = self._dearest.get(setting, 0.0) * MARGIN
-        return dearest if self._seen[setting] >= KNOWN else max(dearest, self._expected.get(setting, 0.0))
+        dearest = self._dearest.get(setting, 0.0) * COST_MARGIN
+        return dearest if self._seen[setting] >= MEASURED_FROM else max(dearest, self._expected.get(setting, 0.0))
 
     def _note_cost(self, sample: Sample) -> None:
         self._seen[sample.setting] += 1
@@ -291,7 +291,7 @@ class BenchmarkRunner:
 
     async def _write(self) -> None:
         while await self._news.wait():
-            await asyncio.sleep(GATHERED)
+            await asyncio.sleep(WRITE_SECONDS)
             self._news.clear()
             self._write_down()
 

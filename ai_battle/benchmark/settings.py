@@ -17,7 +17,7 @@ from ..core.plugins import near
 RECORDED = "recorded/"
 """The prefix of a model type whose answers the dataset has: `recorded/small`."""
 
-MOST = 10_000
+MAX_SETTINGS = 10_000
 PLACE: KeyPath = ("benchmark", "settings")
 _OWN = ("name", "model", "recorded", "discussion", "system", "grid")
 _FIXED = ("name", "grid")
@@ -64,15 +64,15 @@ def expand_settings(sections: Sequence[SettingSettings]) -> Iterator[Setting]:
     """Yields all settings, those of a grid in the order of its keys. Raises `SettingError`."""
     seen: dict[str, KeyPath] = {}
     for index, settings in enumerate(sections):
-        for setting in islice(_settings_of(settings, (*PLACE, index)), MOST + 1):
+        for setting in islice(_settings_of(settings, (*PLACE, index)), MAX_SETTINGS + 1):
             if setting.name in seen:
                 raise SettingError(
                     Problem((*PLACE, index, "name"), f"{setting.name!r} is already the name of another setting")
                 )
             seen[setting.name] = setting.place
             yield setting
-            if len(seen) > MOST:
-                raise SettingError(Problem((*PLACE, index, "grid"), f"makes more than {MOST:,} settings"))
+            if len(seen) > MAX_SETTINGS:
+                raise SettingError(Problem((*PLACE, index, "grid"), f"makes more than {MAX_SETTINGS:,} settings"))
 
 
 def _settings_of(section: SettingSettings, place: KeyPath) -> Iterator[Setting]:

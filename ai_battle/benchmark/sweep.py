@@ -205,7 +205,7 @@ def _outcome(item: Replayed, kind: str, *, tries_again: bool) -> GivenAnswer | N
     return GivenAnswer(served.text, served.score, cost, seconds)
 
 
-MOST = 1_000
+MAX_TASKS = 1_000
 """The most tasks that are assessed; more would not change the figures visibly."""
 
 
@@ -215,7 +215,7 @@ def answer_pairs(store: Store, settings: Sequence[SettingResult]) -> tuple[list[
     if pair:
         return _replayed_settings(store, *pair), f"{pair[0].name} and {pair[1].name}"
     if any(RECORDED in model for each in settings for model in (each.model, *each.helpers)):
-        return recorded_pairs(islice(store.tasks(), MOST)), "the recorded answers"
+        return recorded_pairs(islice(store.tasks(), MAX_TASKS)), "the recorded answers"
     return [], ""
 
 
@@ -231,7 +231,7 @@ def _replayed_settings(store: Store, small: SettingResult, large: SettingResult)
     answers = [_first_samples(store, each.name) for each in (small, large)]
     return [
         replay_pair(task, _recorded_score(answers[0][task.id]), _recorded_score(answers[1][task.id]))
-        for task in islice(store.tasks(), MOST)
+        for task in islice(store.tasks(), MAX_TASKS)
         if all(task.id in of for of in answers)
     ]
 

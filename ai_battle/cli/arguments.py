@@ -16,7 +16,7 @@ from ai_battle.core.object_store import is_address
 from .options import FOLDER, UNCLAIMED, Folder
 
 MOST_RUNS = 200
-SECONDS = 2.0
+COMPLETION_SECONDS = 2.0
 """The longest that a completion may take."""
 
 
@@ -78,7 +78,7 @@ def _types_of(provider: str) -> Iterable[str]:
     names: Iterable[str] = catalogue().names.get(provider, ())
 
     with suppress(ConfigError, ProviderError, TimeoutError):
-        names = [model.name for model in asyncio.run(asyncio.wait_for(list_models(provider), SECONDS))]
+        names = [model.name for model in asyncio.run(asyncio.wait_for(list_models(provider), COMPLETION_SECONDS))]
     return [f"{provider}/{name}" for name in names]
 
 

@@ -25,7 +25,7 @@ from .options import USD, WithStrategies, as_json, attached, quiet, require_file
 from .output import bill, print_json
 from .remarks import Remarks
 
-TITLE = 70
+TITLE_CHARACTERS = 70
 
 
 @click.command("ask", cls=WithStrategies)
@@ -48,7 +48,7 @@ def command(question: str, model: str, pair: str, **how: Any) -> None:
     loaded = asking.load_question(
         text, small, helper=big, **{key: how[key] for key in ("strategy", "files", "describe_with", "max_cost")}
     )
-    answer = request_answer(loaded, how, one_line(question or text, TITLE))
+    answer = request_answer(loaded, how, one_line(question or text, TITLE_CHARACTERS))
     if how["as_json"]:
         print_json(answer.document)
     else:

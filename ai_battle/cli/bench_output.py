@@ -17,7 +17,7 @@ from ai_battle.core.object_store import shown_path
 from ai_battle.core.texts import about, printable
 from ai_battle.reporting.benchmark_report import REPORT, write_benchmark_reports
 from ai_battle.reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks
-from ai_battle.reporting.figures import NONE, PER, clock, count_of, dollars, percent, seconds
+from ai_battle.reporting.figures import NONE, TASKS, clock, count_of, dollars, percent, seconds
 
 from .output import print_json
 from .tables import show_columns
@@ -162,7 +162,7 @@ def _say(line: str) -> None:
 
 def _show_settings(rows: Sequence[SettingRow]) -> None:
     heads = (
-        *("setting", "quality", "95 %", "tasks", f"$ / {PER:,} tasks", "median", "p95", "help", "asked", "declined"),
+        *("setting", "quality", "95 %", "tasks", f"$ / {TASKS:,} tasks", "median", "p95", "help", "asked", "declined"),
         *(HELP_PRICE, "APGR", "missing"),
     )
     names, *columns = zip(heads, *map(_cells, rows), strict=True)
@@ -190,13 +190,13 @@ def _cells(row: SettingRow) -> Iterator[str]:
     yield percent(row.quality)
     yield _words_or_none(row.low, lambda low: f"{percent(low)} to {percent(row.high)}")
     yield str(row.n)
-    yield _words_or_none(row.cost_per_task, lambda cost: about(estimated=row.estimated) + dollars(cost * PER))
+    yield _words_or_none(row.cost_per_task, lambda cost: about(estimated=row.estimated) + dollars(cost * TASKS))
     yield _words_or_none(row.seconds_p50, seconds)
     yield _words_or_none(row.seconds_p95, seconds)
     yield percent(row.help_rate)
     yield str(row.asked or NONE)
     yield str(row.declined or NONE)
-    yield _words_or_none(row.help_usd if row.asked else None, lambda cost: dollars(cost * PER))
+    yield _words_or_none(row.help_usd if row.asked else None, lambda cost: dollars(cost * TASKS))
     yield _words_or_none(row.apgr, "{:.3f}".format)
     yield ", ".join(f"{n} {what}" for n, what in ((row.failed, "failed"), (row.unscored, "unscored")) if n) or NONE
 
@@ -210,7 +210,7 @@ def _conclusions(summary: BenchmarkSummary) -> Iterator[str]:
 
 
 def _show_changes(changes: Sequence[Change]) -> None:
-    heads = ("setting", "verdict", "before", "after", "points", "95 %", "p (Holm)", "tasks", f"$ / {PER:,} tasks")
+    heads = ("setting", "verdict", "before", "after", "points", "95 %", "p (Holm)", "tasks", f"$ / {TASKS:,} tasks")
     names, *columns = zip(heads, *map(_change_cells, changes), strict=True)
     show_columns(names, columns)
     datasets = dict.fromkeys(name for change in changes for name in change.by_dataset)
@@ -238,4 +238,4 @@ def _change_cells(change: Change) -> Iterator[str]:
     yield " to ".join(map(_points, found.interval))
     yield f"{change.found.p_holm:.3g}"
     yield str(found.count)
-    yield NONE if change.cost is None else f"{change.cost * PER:+.4f}"
+    yield NONE if change.cost is None else f"{change.cost * TASKS:+.4f}"

@@ -13,7 +13,7 @@ from ai_battle.core.texts import one_line, printable
 from ai_battle.reporting.figures import dollars
 
 from .arguments import MODEL
-from .ask import TITLE, AnsweredQuestion, request_answer, show_answer, with_input
+from .ask import TITLE_CHARACTERS, AnsweredQuestion, request_answer, show_answer, with_input
 from .options import USD, as_json, attached, quiet, require_files, verbose
 from .output import print_json
 from .tables import show_rows
@@ -38,7 +38,7 @@ def command(question: str, members: Sequence[str], chair: str, **how: Any) -> No
     require_files(how["files"])
     text = with_input(question, "council")
     loaded = asking.load_council(text, members, chair=chair, files=how["files"], max_cost=how["max_cost"])
-    answer = request_answer(loaded, how, one_line(question or text, TITLE))
+    answer = request_answer(loaded, how, one_line(question or text, TITLE_CHARACTERS))
     if how["as_json"]:
         print_json({**answer.document, **_ranking(answer.events)})
         return

@@ -25,7 +25,7 @@ from .terminal import with_approval
 from .trust import require_trust
 
 CHANGED, UNCHANGED = "changed", "as it was"
-MOST = 1000
+MAX_BRANCHES = 1000
 AT_ONCE = 4
 
 
@@ -38,10 +38,12 @@ AT_ONCE = 4
 @click.option("--goal", help="Give all participants another goal from there on.")
 @changes
 @turns
-@click.option("-n", "--branches", type=click.IntRange(1, MOST), default=1, help="How many branches; one by default.")
+@click.option(
+    "-n", "--branches", type=click.IntRange(1, MAX_BRANCHES), default=1, help="How many branches; one by default."
+)
 @click.option(
     "--baseline",
-    type=click.IntRange(0, MOST),
+    type=click.IntRange(0, MAX_BRANCHES),
     help="How many branches without the change to compare with; by default as many as with it, none for a single one.",
 )
 @click.option("--expect", metavar="REGEX", help="Compare how many branches end with this, case ignored.")

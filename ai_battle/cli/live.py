@@ -45,9 +45,9 @@ from .remarks import NOTICES, Remarks, is_wanted, text_said
 from .screen import MarkdownStream, Screen
 
 COLOURS = (31, 133, 28, 130, 63, 162)
-REMARK = 130
+REMARK_COLOUR = 130
 """Colours of the 256-colour palette that are legible on white and black: a contrast of at least 4 to both."""
-TICK = 0.25
+TICK_SECONDS = 0.25
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 DRAFT_SHOWN = 40
 LONG, SHOWN = 4_000, 1_000  # characters: an opening text over LONG is cut to SHOWN
@@ -227,7 +227,7 @@ class LiveView:
             return
         self._screen.stream(self._markdown.flush())
         is_aside = isinstance(event, HintGiven) or text_said(event)
-        style: dict[str, Any] = {"dim": True} if is_aside else {"fg": REMARK}
+        style: dict[str, Any] = {"dim": True} if is_aside else {"fg": REMARK_COLOUR}
         for line in self._remarks.line(event).splitlines():
             self._screen.paragraph(_remark_line(line), lambda shown: self._style(shown, **style))
 
@@ -269,7 +269,7 @@ class LiveView:
         self._screen.stream(self._markdown.flush())
         self._screen.end_line()
         if event.stop in STOPS:
-            self._screen.line(self._style(f"! {STOPS[event.stop]}", fg=REMARK))
+            self._screen.line(self._style(f"! {STOPS[event.stop]}", fg=REMARK_COLOUR))
         self._show_status()
 
     def _conclude(self, event: Concluded) -> None:
@@ -294,7 +294,7 @@ class LiveView:
     async def _tick(self) -> None:
         while True:
             self._show_status()
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(TICK_SECONDS)
 
     def _show_status(self, *, asking: bool = False) -> None:
         if self._paused:
@@ -320,7 +320,7 @@ class LiveView:
         if self._waiting_since is None:
             return self._doing
         waited = time.monotonic() - self._waiting_since
-        return f"{SPINNER[int(waited / TICK) % len(SPINNER)]} {self._doing}, {waited:.0f} s"
+        return f"{SPINNER[int(waited / TICK_SECONDS) % len(SPINNER)]} {self._doing}, {waited:.0f} s"
 
     def _colour_of(self, speaker: str) -> int:
         return COLOURS[list(self._models).index(speaker) % len(COLOURS)] if speaker in self._models else COLOURS[0]

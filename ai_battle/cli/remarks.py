@@ -49,7 +49,7 @@ from ai_battle.reporting.sentences import (
     sentence,
 )
 
-FOLDED = 100
+MAX_LENGTH = 100
 NOTICES = frozenset({"timeout", "retry", "error"})
 
 
@@ -82,7 +82,7 @@ class Remarks:
         text = text_said(event)
         if text and self._full:
             return f"{line}\n{indent(text, '  | ', lambda _: True)}"
-        return f"{line}: {one_line(text, FOLDED)}" if text else line
+        return f"{line}: {one_line(text, MAX_LENGTH)}" if text else line
 
     def _words_on_call(self, event: object) -> str:
         """Returns who allowed a call, and which tool returned a result that is not below its call."""
@@ -142,8 +142,8 @@ def _tool_decided(event: ToolDecided) -> str:
 
 def _tool_returned(event: ToolReturned) -> str:
     if event.result.is_error:
-        return f"✗ {event.result.call.name} {one_line(result_words(event.result), FOLDED)} ({event.seconds:.1f} s)"
-    return f"← {one_line(event.result.text, FOLDED)} ({event.seconds:.1f} s)"
+        return f"✗ {event.result.call.name} {one_line(result_words(event.result), MAX_LENGTH)} ({event.seconds:.1f} s)"
+    return f"← {one_line(event.result.text, MAX_LENGTH)} ({event.seconds:.1f} s)"
 
 
 def _summary_line(event: Summarised) -> str:
@@ -157,7 +157,7 @@ def _description_line(event: FileDescribed) -> str:
 
 def _call_line(call: ToolCall) -> str:
     arguments = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
-    return one_line(f"{call.name}({arguments})", FOLDED)
+    return one_line(f"{call.name}({arguments})", MAX_LENGTH)
 
 
 REMARKS: Mapping[type, Callable[[Any], str]] = {
@@ -177,7 +177,7 @@ REMARKS: Mapping[type, Callable[[Any], str]] = {
     ToolDecided: _tool_decided,
     ToolReturned: _tool_returned,
     LoopStopped: lambda event: f"! no more tools for this answer: {event.reason}",
-    FabricationSuspected: lambda event: f"! a result that no tool returned: {one_line(event.claim, FOLDED)}",
+    FabricationSuspected: lambda event: f"! a result that no tool returned: {one_line(event.claim, MAX_LENGTH)}",
     **dict.fromkeys(HELP_SENTENCES, lambda event: f"◇ {sentence(event)}"),
     FileDescribed: _description_line,
     HelpSummed: lambda event: "",  # shown in the summary when the run is over

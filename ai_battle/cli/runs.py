@@ -21,7 +21,7 @@ from .output import print_json
 from .tables import show_rows
 
 SHOWN = 20
-LINE = 140
+LINE_CHARACTERS = 140
 COLOURS = {"done": "green", "limit": "yellow", "failed": "red", "running": "cyan"}
 
 in_folder = click.option(
@@ -72,7 +72,7 @@ def search_(words: Sequence[str], folder: Path, as_json: bool) -> int:
         click.secho(printable(hit.run_dir.name), bold=True)
         if hit.text != hit.run_dir.name:
             line = f"{hit.speaker or 'the topic'}: {hit.excerpt(words)}"
-            click.echo(f"  {one_line(line, LINE)}")
+            click.echo(f"  {one_line(line, LINE_CHARACTERS)}")
     if not hits:
         click.echo(f"No run in {folder} has {' and '.join(map(repr, words))} in one message.", err=True)
     return 0 if hits else 1

@@ -11,16 +11,16 @@ from rich.cells import cell_len
 if TYPE_CHECKING:
     from rich.table import Table
 
-WIDE = 200
-GAP = 2
-SHORTEST = 12
+PIPE_WIDTH = 200
+COLUMN_GAP = 2
+MIN_NAME_WIDTH = 12
 Column = Sequence[str]
 """The head, then a cell for each row."""
 
 
 def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] = ()) -> None:
     """Prints rows in columns, leaving out empty ones; `dim` holds the indices of dim rows."""
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDE
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
     telling = [column for column in columns if set(column[1:]) != {"\N{EN DASH}"}]
     for number, part in enumerate(column_groups(names, telling, room)):
         if number:
@@ -30,15 +30,15 @@ def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] 
 
 def column_groups(names: Column, columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
     """Groups columns that fit next to the names, then the next ones. Names that are too long wrap."""
-    left = room - min(_width(names), max(SHORTEST, room // 3))
+    left = room - min(_width(names), max(MIN_NAME_WIDTH, room // 3))
     part: list[Column] = []
     taken = 0
     for column in columns:
-        if part and taken + GAP + _width(column) > left:
+        if part and taken + COLUMN_GAP + _width(column) > left:
             yield part
             part, taken = [], 0
         part.append(column)
-        taken += GAP + _width(column)
+        taken += COLUMN_GAP + _width(column)
     yield part
 
 
@@ -50,7 +50,7 @@ def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> "T
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(names[0], overflow="fold", min_width=min(_width(names), SHORTEST))
+    table.add_column(names[0], overflow="fold", min_width=min(_width(names), MIN_NAME_WIDTH))
     for column in columns:
         table.add_column(column[0], justify="right", no_wrap=True)
     for place, cells in enumerate(zip(names[1:], *(column[1:] for column in columns), strict=True)):
@@ -66,7 +66,7 @@ def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], *, err: bool 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, **{"padding": (0, GAP, 0, 0), **options})
+    table = Table(box=None, **{"padding": (0, COLUMN_GAP, 0, 0), **options})
     for head in heads:
         table.add_column(head, overflow="fold")
     for cells in rows:
@@ -78,7 +78,7 @@ def show_table(table: "Table", *, err: bool = False) -> None:
     """Prints a table as wide as the terminal, without trailing spaces or markup of cell texts."""
     from rich.console import Console
 
-    console = Console(width=None if sys.stdout.isatty() else WIDE, highlight=False, markup=False, emoji=False)
+    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False, markup=False, emoji=False)
     with console.capture() as shown:
         console.print(table)
     for line in shown.get().splitlines():

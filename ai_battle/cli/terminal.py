@@ -35,14 +35,14 @@ try:
 except ImportError:  # Windows, and some builds of Python
     readline = None  # type: ignore[assignment]
 
-NARROWEST = 20
+MIN_WIDTH = 20
 
 
 def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> Iterator[str]:
     """Yields the lines of the question, none wider than `width`. A bar marks each line that the model wrote."""
     who, tool = visible(participant), visible(call.name)
     bar = _style("│ ", colour, fg="yellow")
-    for number, row in enumerate(chop_cells(f"{who} wants to use {tool}", max(width - 2, NARROWEST))):
+    for number, row in enumerate(chop_cells(f"{who} wants to use {tool}", max(width - 2, MIN_WIDTH))):
         yield _style("│ " if number else "╭ ", colour, fg="yellow") + _style(row, colour, bold=True)
     rows = [row for name, value in call.arguments.items() for row in _argument(name, value, width - 2, colour)]
     yield from (bar + row for row in rows or ["(without arguments)"])
@@ -53,7 +53,7 @@ def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> I
 
 def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:
     """Yields `name: value` on one line if that fits, else a block with numbered lines."""
-    width = max(width, NARROWEST)
+    width = max(width, MIN_WIDTH)
     shown = visible(name)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
     lines = [visible(line) for line in text.removesuffix("\n").split("\n")]
@@ -67,7 +67,7 @@ def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:
 def _numbered_lines(lines: list[str], width: int, colour: bool) -> Iterator[str]:
     digits = max(len(str(len(lines))), 2)
     for number, line in enumerate(lines, 1):
-        rows = chop_cells(line, max(width - digits - 2, NARROWEST)) or [""]
+        rows = chop_cells(line, max(width - digits - 2, MIN_WIDTH)) or [""]
         for gutter, row in zip((number, *[""] * (len(rows) - 1)), rows, strict=True):
             yield f"{_style(f'{gutter:>{digits}}', colour, dim=True)}  {row}"
 

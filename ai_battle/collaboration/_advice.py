@@ -13,7 +13,7 @@ from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import Message, Part, ToolCall, ToolResult, user
 from ..judging.assessment import steps_of
-from ..signals.progress import NEWEST, ToolStep, WorkRecord
+from ..signals.progress import NEWEST_STEPS, ToolStep, WorkRecord
 from ..wire.advice import LEAST_TOKENS
 from ..wire.anthropic.blocks import WIRE
 from ..wire.bodies import own, present
@@ -83,7 +83,7 @@ class TurnRecord:
     @property
     def steps(self) -> tuple[ToolStep, ...]:
         """The newest steps of the work, which are searched for trouble."""
-        return steps_of((Message("tool", self.work[-NEWEST:]),))
+        return steps_of((Message("tool", self.work[-NEWEST_STEPS:]),))
 
     def is_repeated_by(self, response: ModelResponse, tools: Sequence[ToolSpec]) -> bool:
         """Checks whether a response only repeats calls that have results, with no writing call in between."""

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, cast
 from ..wire.dialects.thinking import ThoughtFilter
 
 Kind = Literal["analysis", "guidance", "summary", "other"]
-_WIDTH = 240
+_HEADING_CHARACTERS = 240
 """The longest heading: only this many characters of a line decide whether it is one, which bounds the work per line."""
 _FORMATS: Mapping[int, Kind] = {1: "summary", 2: "guidance", 3: "other"}
 _STRENGTHS = ("also", "meant", "own")
@@ -152,7 +152,7 @@ class Heading:
 
 
 def _heading(line: str) -> Heading | None:
-    """Returns the heading that a line is, if any; `line` has at most its first `_WIDTH` characters."""
+    """Returns the heading that a line is, if any; `line` has at most its first `_HEADING_CHARACTERS` characters."""
     parts = cast(re.Match[str], _HEADING.match(line)).groupdict("")  # every part is optional, so each line matches
     if not (meant := _meaning(parts)):
         return None
@@ -353,12 +353,12 @@ class PlanReader:
             self._sections[-1].add(text)
             return
         self._start += text
-        if len(self._start) >= _WIDTH:
+        if len(self._start) >= _HEADING_CHARACTERS:
             self._begin_line()
 
     def _begin_line(self) -> None:
         """Decides whether the line is a heading, now that enough of it is known."""
-        start, rest = self._start[:_WIDTH], self._start[_WIDTH:]
+        start, rest = self._start[:_HEADING_CHARACTERS], self._start[_HEADING_CHARACTERS:]
         self._start, self._is_begun = "", True
         found = None if self._is_code(start) else _heading(start)
         if not (found and self._sections[-1].yields_to(found)):

@@ -34,7 +34,7 @@ COMPARED = "a second opinion to compare with"
 ANOTHER = "another answer was served"
 TEMPERATURE = 0.7
 MAX_TOKENS = 64
-SHORT = 300
+EDGE_CHARACTERS = 300
 VERDICT_SIGNALS = {
     "right": ("judged_right", "it finds it right"),
     "wrong": ("judged_wrong", "it finds it wrong"),
@@ -191,9 +191,9 @@ class Judge:
 def verdict(text: str) -> str:
     """Returns right, wrong or unsure; empty if the text has none of them, or several."""
     reply = without_thought(text).strip()
-    if labelled := _LABELLED.findall(reply[-SHORT:]) or _LABELLED.findall(reply[:SHORT]):
+    if labelled := _LABELLED.findall(reply[-EDGE_CHARACTERS:]) or _LABELLED.findall(reply[:EDGE_CHARACTERS]):
         return _plain(labelled[-1])
-    found = _WORD.findall(_first_and_last_line(reply) if len(reply) > SHORT else reply)
+    found = _WORD.findall(_first_and_last_line(reply) if len(reply) > EDGE_CHARACTERS else reply)
     words = {_plain(word) for _, word in found}
     negated = any(denied for denied, _ in found)
     return words.pop() if len(words) == 1 and not negated else ""
@@ -201,7 +201,7 @@ def verdict(text: str) -> str:
 
 def _first_and_last_line(text: str) -> str:
     lines = text.splitlines()
-    return f"{lines[0][:SHORT]}\n{lines[-1][-SHORT:]}"
+    return f"{lines[0][:EDGE_CHARACTERS]}\n{lines[-1][-EDGE_CHARACTERS:]}"
 
 
 def _plain(word: str) -> str:

@@ -9,7 +9,7 @@ from ..core.exchange import ModelRequest
 from ..core.messages import Document, Message, Part, Text
 from ..wire.dialects.loose_json import Unreadable, read_value
 
-LONG = 6_000
+DOCUMENT_LENGTH = 6_000
 LONGEST_QUESTION = 2_000
 LONGEST_REPLY = 50_000
 LONGEST_ANSWER = 2_000
@@ -72,7 +72,7 @@ class PieceFinding:
 
 
 def split_request(request: ModelRequest) -> SplitRequest:
-    """Takes texts of more than `LONG` characters out of the request, and drops files that are not text.
+    """Takes texts of more than `DOCUMENT_LENGTH` characters out of the request, and drops files that are not text.
 
     If a document and its question are one text, the question is the last paragraph if it is short enough, else the
     first if it ends like a question.
@@ -133,7 +133,7 @@ def _question_parts(part: Part, documents: list[str], has_question: bool) -> tup
     """Returns a part without its document, which is added to `documents`."""
     if isinstance(part, Document):
         return (FILE,)
-    if not isinstance(part, Text) or len(part.text) <= LONG:
+    if not isinstance(part, Text) or len(part.text) <= DOCUMENT_LENGTH:
         return (part,)
     question, document = _question(part.text) if has_question else ("", part.text)
     documents.append(document)
@@ -153,7 +153,9 @@ def _question(text: str) -> tuple[str, str]:
 
 
 def _has_only_long_texts(message: Message) -> bool:
-    return not any(isinstance(part, Text) and len(part.text) <= LONG and part.text.strip() for part in message.parts)
+    return not any(
+        isinstance(part, Text) and len(part.text) <= DOCUMENT_LENGTH and part.text.strip() for part in message.parts
+    )
 
 
 def _break(text: str, least: int, most: int) -> int:

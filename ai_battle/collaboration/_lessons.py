@@ -32,12 +32,12 @@ from ._shadow import Learn
 
 CONTROL_SHARE, SELDOM, KNOWN = 0.1, 0.02, 10
 """The share of requests without lessons, a control group to measure their worth, and the share once it has so many."""
-LONGEST = 4_000
+LESSON_LENGTH = 4_000
 """The longest request, and the longest answer, in characters, that become a lesson."""
-PLACING = 2.0
+EMBEDDING_SECONDS = 2.0
 """Seconds that the embedding model has to answer, because the request waits for it."""
 UNUSED = "Lessons can't be used"
-SHOWN = 1_500
+EXAMPLE_LENGTH = 1_500
 """How many characters of a request, and of an answer, an example shows."""
 
 # A context variable carries the examples to the model, because the strategy in between knows nothing of lessons.
@@ -103,7 +103,7 @@ class Lessons:
     async def learn(self, prompt: str, answer: str, wrong: str, place: TextPlace | None = None) -> str:
         """Keeps a lesson and returns its key, or an empty text if there is nothing to learn. Raises `StoreError`."""
         question, accepted, lacking = (self.terms.redact(text.strip()) for text in (prompt, answer, wrong))
-        if not (question and accepted) or max(len(question), len(accepted)) > LONGEST:
+        if not (question and accepted) or max(len(question), len(accepted)) > LESSON_LENGTH:
             return ""
         place = await self.place(prompt, ignore) if place is None else place
         kept = (await self._open_store(), self._name(), question, accepted, lacking, place)
@@ -117,13 +117,15 @@ class Lessons:
         terms = self.terms
         if not (terms.embeds and prompt.strip()):
             return NOWHERE
-        embedding_request = ModelRequest((user(excerpt(terms.redact(prompt.strip()), LONGEST)),), wants=WHOLE_ANSWER)
+        embedding_request = ModelRequest(
+            (user(excerpt(terms.redact(prompt.strip()), LESSON_LENGTH)),), wants=WHOLE_ANSWER
+        )
         try:
-            async with asyncio.timeout(PLACING):
+            async with asyncio.timeout(EMBEDDING_SECONDS):
                 answer = await terms.embeds.complete(embedding_request, as_role(emit, "helper"))
         except (ProviderError, TimeoutError) as error:
             words = "Lessons are found by their words alone"
-            await self.warn(emit, f"{words}: {error or f'{terms.placed_by} took more than {PLACING:g} s'}")
+            await self.warn(emit, f"{words}: {error or f'{terms.placed_by} took more than {EMBEDDING_SECONDS:g} s'}")
             return NOWHERE
         return TextPlace(answer.text, terms.placed_by, terms.near)
 
@@ -210,9 +212,9 @@ class _PrimaryWithExamples(ClientWrapper):
 def examples_text(lessons: Sequence[Lesson]) -> str:
     """Renders lessons as data sections that their own text can't close."""
     sections = (
-        data_section("request", excerpt(lesson.prompt, SHOWN))
+        data_section("request", excerpt(lesson.prompt, EXAMPLE_LENGTH))
         + "\n"
-        + data_section("answer", excerpt(lesson.answer, SHOWN))
+        + data_section("answer", excerpt(lesson.answer, EXAMPLE_LENGTH))
         for lesson in lessons
     )
     examples = "\n\n".join(data_section("example", section) for section in sections)

@@ -20,7 +20,7 @@ from ._turn import Draft, Helping, Turn
 from ._wrappers import MutedClient
 
 LEARNED = "by its calibration, answers that agree like this are to be doubted"
-LEAD = 2
+CLEAR_MARGIN = 2
 Answer = tuple[Draft, ProviderError | None]
 """A model's answer, with its error if it said nothing."""
 
@@ -61,7 +61,7 @@ class Poll:
         """True if one more opinion could matter: all are refuted, or they are divided and no group is two ahead."""
         if self.leader and is_verified(self.leader.judged):
             return False
-        return self._all_refuted or (self.is_divided and VoteCount.of(self.ballots).margin < LEAD)
+        return self._all_refuted or (self.is_divided and VoteCount.of(self.ballots).margin < CLEAR_MARGIN)
 
     def with_votes(self, answer: Candidate, judged: Assessment | None = None) -> Assessment:
         """Returns an answer's assessment, or the newer one in `judged`, combined with the other answers' votes."""

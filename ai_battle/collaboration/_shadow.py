@@ -33,7 +33,7 @@ QUEUE, AT_ONCE = 16, 4
 """How many answers may wait for their comparison, and how many are compared at once."""
 COMPARISON_SECONDS = 120.0
 """The time limit of a comparison, in seconds: the other model's answer and the judgement."""
-LONGEST = 16_000
+KEPT_CHARACTERS = 16_000
 """How many characters of a text are kept."""
 CALIBRATES_EVERY, LOOKS = 10, 5.0
 """After how many comparisons a pair calibrates itself again, and the seconds between looks for others' calibrations."""
@@ -279,7 +279,7 @@ class Shadow:
             outcome=found.outcome,
             helped=answer.helped,
             share=self.terms.share,
-            family=Case(small.text[:LONGEST], context.prompt[:LONGEST], context).family,
+            family=Case(small.text[:KEPT_CHARACTERS], context.prompt[:KEPT_CHARACTERS], context).family,
             prompt=prompt,
             small=kept[0],
             large=kept[1],
@@ -296,7 +296,7 @@ class Shadow:
         )
 
     def _clean(self, text: str) -> str:
-        return excerpt(self.terms.redact(text), LONGEST)
+        return excerpt(self.terms.redact(text), KEPT_CHARACTERS)
 
     def _tell(self, outcome: str, dollars: float = 0.0) -> None:
         self._counts[outcome] += 1
@@ -381,7 +381,7 @@ class _ShadowedClient(ClientWrapper):
 def _tool_documents(tools: Sequence[ToolSpec]) -> Sequence[Mapping[str, Any]]:
     """Returns the offered tools; only their names if they are large."""
     whole = [{"name": tool.name, "description": tool.description, "parameters": tool.schema} for tool in tools]
-    return whole if len(str(whole)) <= LONGEST else [{"name": tool.name} for tool in tools]
+    return whole if len(str(whole)) <= KEPT_CHARACTERS else [{"name": tool.name} for tool in tools]
 
 
 def _today() -> str:

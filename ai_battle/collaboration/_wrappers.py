@@ -12,7 +12,7 @@ from ..core.redaction import STRUCTURE
 from ..core.texts import each_text
 
 OMISSION_NOTE = Text("[a picture or document was left out]")
-KEPT = STRUCTURE | {"name", "id", "speaker"}
+UNREDACTED_FIELDS = STRUCTURE | {"name", "id", "speaker"}
 """Fields that redaction keeps, because they link a call to its result or name the speaker."""
 CORRECTION = "\n\n---\n\n**Correction:**\n\n"
 """Separates a poor answer from the one that corrects it; the returned text contains both."""
@@ -35,7 +35,7 @@ def redacted_request(request: ModelRequest, redact: Callable[[str], str] | None)
         return request
     with translate_errors("The redaction failed, so nothing was sent", ConfigError):
         plain = tuple(Message(each.role, tuple(map(_plain, each.parts)), each.speaker) for each in request.messages)
-        messages = each_text(plain, redact, but=KEPT)
+        messages = each_text(plain, redact, but=UNREDACTED_FIELDS)
         system = redact(request.system) if request.system else ""
     return replace(request, messages=messages, system=system)
 

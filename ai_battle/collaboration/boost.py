@@ -24,7 +24,7 @@ from ._wrappers import AnswerStream
 TRAITS = StrategyTraits(
     models={"secondary": CalledModel("once in each turn, and up to two times more", "each turn", "boost")}, plans=True
 )
-SECONDS = 60.0
+DEFAULT_TIMEOUT = 60.0
 """The default time limit for all attempts of the boost model at one request."""
 NO_FORMAT = "It has neither a SUMMARY nor a GUIDANCE section."
 NO_TOOL = "The auxiliary model was given this guidance and called no tool."
@@ -83,7 +83,7 @@ class BoostTurn:
         self._must_call = bool(self._tools) and request.tool_choice != "auto"
         self._text_will_do = not self._tools or has_new_results(request)
         self._turn = Turn("boost", loop.helping, emit)
-        self._seconds = SECONDS if loop.helping.timeout is None else loop.helping.timeout
+        self._seconds = DEFAULT_TIMEOUT if loop.helping.timeout is None else loop.helping.timeout
         self._stream = AnswerStream(emit, "boost")
         self._planned: list[Draft] = []
         self._failed: list[FailedPlan] = []

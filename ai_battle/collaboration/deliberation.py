@@ -34,7 +34,7 @@ from ._ranking import (
 from ._turn import Draft, Helping, Turn, consultation_event, why_unusable
 from ._wrappers import AnswerStream, MutedClient
 
-MOST = 12
+MAX_MEMBERS = 12
 """The most members; each reads the answers of all others."""
 MOST_SHOWN = 48_000
 """How many characters of all answers together one reader is shown."""
@@ -89,8 +89,8 @@ class Deliberation(Strategy):
         ranks_own: bool = False,
     ) -> None:
         super().__init__(primary, *peers, chair, helping=helping)
-        if not 1 <= len(peers) < MOST:
-            problem = f"deliberation takes 1 to {MOST - 1} models in 'peers' beside the first, not {len(peers)}"
+        if not 1 <= len(peers) < MAX_MEMBERS:
+            problem = f"deliberation takes 1 to {MAX_MEMBERS - 1} models in 'peers' beside the first, not {len(peers)}"
             raise ConfigError(f"{problem}: they rank each other's answers.", "peers")
         if self.helping.sees == "prompt":
             raise ConfigError("Members read each other's answers: helper_sees is attempt or history.", "helper_sees")

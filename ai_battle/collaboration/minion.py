@@ -26,7 +26,7 @@ from ._turn import Helping, Turn
 from ._wrappers import MutedClient
 
 TRAITS = StrategyTraits(models={"secondary": CalledModel("for long documents, once in each round", "unknown")})
-PIECE = 12_000
+PIECE_CHARACTERS = 12_000
 """The usual length of a piece, in characters."""
 MOST_PIECES = 64
 AT_ONCE = 4
@@ -62,7 +62,7 @@ class Minion(Strategy):
         primary: ModelClient,
         secondary: ModelClient,
         rounds: int = 3,
-        piece_characters: int = PIECE,
+        piece_characters: int = PIECE_CHARACTERS,
         helping: Helping | None = None,
     ) -> None:
         if rounds < 2:
@@ -187,7 +187,7 @@ def create(
     secondary: ModelClient,
     *,
     max_loops: int = 3,
-    piece_characters: int = PIECE,
+    piece_characters: int = PIECE_CHARACTERS,
     helping: Helping | None = None,
 ) -> ModelClient:
     return Minion(primary, secondary, max_loops, piece_characters, helping)

@@ -16,7 +16,7 @@ from .tools import AnyTools, Sandbox
 from .values import (
     AS_NUMBER,
     ENTRIES,
-    LARGE,
+    MAX_COUNT,
     Amount,
     Count,
     Flag,
@@ -192,7 +192,7 @@ class Execution(Section):
     delay_between_turns: Annotated[float, Field(ge=0, le=86_400), AS_NUMBER] = Field(
         default=0, description="Pause in seconds."
     )
-    max_conversation_tokens: Annotated[int, Field(ge=64, le=LARGE), AS_NUMBER] | None = Field(
+    max_conversation_tokens: Annotated[int, Field(ge=64, le=MAX_COUNT), AS_NUMBER] | None = Field(
         default=None, description="Tokens beyond which older turns are summarised.", examples=[32_768]
     )
 

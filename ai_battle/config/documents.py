@@ -28,7 +28,7 @@ COMMANDS = {
     "server": "ai-battle serve",
     "rubric": "ai-battle judge RUN --model MODEL --rubric",
 }
-LARGEST = 5_000_000
+MAX_BYTES = 5_000_000
 YAML = (".yaml", ".yml")
 
 
@@ -301,7 +301,7 @@ def read_text(path: Path, shown: str, others: Sequence[str] = ()) -> str:
     """Reads a file up to a maximum size. `others` are names to suggest if it does not exist."""
     try:
         with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+            data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(f"{shown}: there is no such file{near_file(path, YAML, others)}") from None
     except IsADirectoryError:
@@ -310,7 +310,7 @@ def read_text(path: Path, shown: str, others: Sequence[str] = ()) -> str:
         raise ConfigError(f"{shown}: is a directory; name a YAML file in it{listed}") from None
     except (OSError, ValueError) as error:
         raise ConfigError(f"{shown}: can't be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > LARGEST:
+    if len(data) > MAX_BYTES:
         raise ConfigError(f"{shown}: is larger than 5 MB; long texts belong in files named by input_file")
     return _decode(data, shown)
 

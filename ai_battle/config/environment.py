@@ -24,7 +24,7 @@ PROMPTS = frozenset({"goal", "initial_prompt", "persona", "instructions", "estab
 NO_OWNER = ("parameters", "headers", "env", "options")
 IN_URL = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 MANY_RUNS = 6
-SHORTEST = 4
+MIN_SECRET_LENGTH = 4
 SHORTEST_PLAIN = 8
 """Numbers, and words in only small or only capital letters, occur in many texts by chance."""
 
@@ -53,7 +53,7 @@ def is_shown(path: KeyPath) -> bool:
 def can_be_hidden(value: str) -> bool:
     """Checks whether a value can be masked without damaging other texts; short values and numbers occur everywhere."""
     is_plain = not isinstance(resolve(value), str) or (value.isalpha() and (value.islower() or value.isupper()))
-    return len(value) >= (SHORTEST_PLAIN if is_plain else SHORTEST)
+    return len(value) >= (SHORTEST_PLAIN if is_plain else MIN_SECRET_LENGTH)
 
 
 def is_credential(name: str, value: str) -> bool:

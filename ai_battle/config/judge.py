@@ -13,9 +13,9 @@ from .collaboration import Helper
 from .documents import ConfigDocument, FileKind, Source, read_document
 from .packaged import packaged_rubric
 from .problems import KeyPath, Problem
-from .values import AS_NUMBER, LARGE, Listed, Name, Section, ShortSpelling, short_for
+from .values import AS_NUMBER, MAX_COUNT, Listed, Name, Section, ShortSpelling, short_for
 
-Number = Annotated[float, Field(ge=-LARGE, le=LARGE), AS_NUMBER]
+Number = Annotated[float, Field(ge=-MAX_COUNT, le=MAX_COUNT), AS_NUMBER]
 Scale = Annotated[tuple[Number, ...], Field(min_length=2, max_length=2)]
 DEFAULT_RUBRIC = "discussion"
 WHOLE = (1.0, 100.0)

@@ -13,7 +13,7 @@ from .tree import Node, is_number
 from .values import Section, is_null
 
 MISSING = "is missing"
-HUGE = 10**30
+LONG_INTEGER = 10**30
 KINDS = {dict: "a mapping", list: "a list", type(None): "nothing"}
 PARTICIPANTS = ("discussion", "models")
 ELSEWHERE = {
@@ -127,7 +127,7 @@ def _short(value: Any) -> str:
             return "nothing"
         case bool():
             return str(value).lower()
-        case int() if abs(value) >= HUGE:
+        case int() if abs(value) >= LONG_INTEGER:
             return "a number of more than 30 digits"
     short = _shorten(str(value))
     return repr(short) if isinstance(value, str) and not is_number(value) else short

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
-from .values import AS_NUMBER, LARGE, Amount, Name, Section, free
+from .values import AS_NUMBER, MAX_COUNT, Amount, Name, Section, free
 
 
 class Provider(Section):
@@ -54,7 +54,7 @@ class Price(Section):
 Providers = Annotated[dict[Name, Provider], Field(description="Addresses and keys by provider.")]
 Prices = Annotated[dict[Name, Price], Field(description="Prices by model type, where the built-in ones are wrong.")]
 ContextWindows = Annotated[
-    dict[Name, Annotated[int, Field(ge=64, le=LARGE), AS_NUMBER]],
+    dict[Name, Annotated[int, Field(ge=64, le=MAX_COUNT), AS_NUMBER]],
     Field(description="Context sizes in tokens by model type."),
 ]
 BaseDirectory = Annotated[

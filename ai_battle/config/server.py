@@ -15,7 +15,7 @@ from .rewriting import rename_keys_below
 from .tree import Node
 from .values import (
     AS_NUMBER,
-    LARGE,
+    MAX_COUNT,
     TEXT,
     Amount,
     Count,
@@ -128,7 +128,7 @@ class WhenAway(Section):
 class PlanCache(Section):
     """Boost plans that are kept for equal requests."""
 
-    size: Annotated[int, Field(ge=0, le=LARGE), AS_NUMBER] = Field(default=0, description="How many; 0 keeps none.")
+    size: Annotated[int, Field(ge=0, le=MAX_COUNT), AS_NUMBER] = Field(default=0, description="How many; 0 keeps none.")
     seconds: Seconds = Field(default=600, description="How long each is good for.")
 
 

@@ -17,8 +17,8 @@ from .problems import ConfigProblems, KeyPath, Located, dotted_path
 Place = tuple[int, int] | str
 """Line and column from 1, or a name if there is no text: a command-line option, or "" for a dictionary."""
 
-DEEPEST = 64
-TOO_DEEP = f"nested more than {DEEPEST} levels deep"
+MAX_DEPTH = 64
+TOO_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _STANDARD = "tag:yaml.org,2002:"
 _HARMLESS = {_STANDARD + name for name in ("str", "int", "float", "bool", "null", "map", "seq")}
@@ -128,7 +128,7 @@ def written_path(root: Node, path: KeyPath) -> KeyPath:
 
 def from_python(value: Any, path: KeyPath = ()) -> Node:
     """Returns the tree of a dictionary from a program."""
-    if len(path) > DEEPEST:
+    if len(path) > MAX_DEPTH:
         raise ConfigError(f"{dotted_path(path[:4])}...: {TOO_DEEP}")
     match value:
         case Mapping():
@@ -222,7 +222,7 @@ class _Composer:
     def _node(self, event: Any, depth: int) -> Node:
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event)
-        if depth > DEEPEST:
+        if depth > MAX_DEPTH:
             self.stop(_place(event), TOO_DEEP)
         if event.tag and event.tag not in _HARMLESS and event.tag != "!":
             tag = event.tag.replace(_STANDARD, "!!")

@@ -19,7 +19,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from .tree import PlainScalar, resolve
 
-LARGE = 1_000_000_000
+MAX_COUNT = 1_000_000_000
 TEXT = {"type": "string"}
 ENTRIES = {"anyOf": [TEXT, {"type": "array", "items": {"type": ["string", "object"]}}]}
 
@@ -59,7 +59,7 @@ def _number(value: Any) -> Any:
     if isinstance(value, bool):
         raise PydanticCustomError("not_a_number", "must be a number")
     number: Any = resolve(value.replace("_", "")) if isinstance(value, str) else value
-    if isinstance(number, float) and number.is_integer() and abs(number) < LARGE**2:
+    if isinstance(number, float) and number.is_integer() and abs(number) < MAX_COUNT**2:
         return int(number)
     return number if isinstance(number, int | float) and not isinstance(number, bool) else value
 
@@ -114,9 +114,9 @@ FreeMapping = Annotated[dict[str, Any], BeforeValidator(free)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 AS_NUMBER = ShortSpelling(_number, REFERENCE)
 Flag = Annotated[bool, ShortSpelling(_flag, REFERENCE)]
-Count = Annotated[int, Field(ge=0, le=LARGE), AS_NUMBER]
-Positive = Annotated[int, Field(ge=1, le=LARGE), AS_NUMBER]
-Amount = Annotated[float, Field(ge=0, le=LARGE), AS_NUMBER]
+Count = Annotated[int, Field(ge=0, le=MAX_COUNT), AS_NUMBER]
+Positive = Annotated[int, Field(ge=1, le=MAX_COUNT), AS_NUMBER]
+Amount = Annotated[float, Field(ge=0, le=MAX_COUNT), AS_NUMBER]
 Share = Annotated[float, Field(ge=0, le=1), ShortSpelling(_share, REFERENCE)]
 Seconds = Annotated[float, Field(gt=0, le=31_536_000), AS_NUMBER]
 Unpriced = Annotated[

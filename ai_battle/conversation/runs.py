@@ -13,7 +13,7 @@ from .reading import CONFIG, FILE, messages, parse_line
 
 RUNS = Path("runs")
 LAST = "last"
-TAIL = 65_536
+TAIL_BYTES = 65_536
 """How many bytes at the end of a journal are searched for its last whole line."""
 MOST_NAMED = 8
 EXCERPT, BEFORE = 100, 30
@@ -64,7 +64,7 @@ def _ends(journal: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the first and the last whole line of a journal, each an empty mapping if damaged."""
     with journal.open("rb") as file:
         first = file.readline()
-        file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
+        file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
         lines = file.read().split(b"\n")[:-1]  # text after the last newline is a line that is being written
     return parse_line(first) or {}, parse_line(lines[-1] + b"\n" if lines else b"") or {}
 

@@ -142,9 +142,9 @@ def _shorten(text: str) -> str:
 _Matcher: TypeAlias = Callable[[str, Sequence[str]], str]
 How: TypeAlias = Literal["chosen", "normalised", "near match"]
 
-SIMILAR = 0.78
+MISSPELLING_RATIO = 0.78
 """The difflib ratio from which a word counts as a misspelt name."""
-SHORTEST = 3
+MIN_WORD_LENGTH = 3
 DENIED = -4
 
 
@@ -282,13 +282,13 @@ def _exact_match(word: str, names: Sequence[str]) -> str:
 
 def _close_match(word: str, names: Sequence[str]) -> str:
     """Returns the name with this unique part, or the name nearest to this misspelling; empty if ambiguous."""
-    if len(word) < SHORTEST:
+    if len(word) < MIN_WORD_LENGTH:
         return ""
     if len(having := [name for name in names if word in _words(name)]) == 1:
         return having[0]
     closeness = sorted(((SequenceMatcher(None, word, _key(name)).ratio(), name) for name in names), reverse=True)
     nearest, second = closeness[0], closeness[1] if len(closeness) > 1 else (0.0, "")
-    return nearest[1] if nearest[0] >= SIMILAR and nearest[0] > second[0] else ""
+    return nearest[1] if nearest[0] >= MISSPELLING_RATIO and nearest[0] > second[0] else ""
 
 
 def _key(name: str) -> str:

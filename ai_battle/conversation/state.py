@@ -44,7 +44,7 @@ from .stopping import RunUse, StopContext
 if TYPE_CHECKING:
     from ..collaboration.ladder import LadderState
 
-RECENT = 12
+RECENT_TURNS = 12
 """How many messages stop conditions can look at."""
 MIN_SAMPLE_TOKENS, SCALE_BOUNDS = 200, (0.5, 3.0)
 """The smallest request that corrects the estimate of tokens, and the bounds of the correction factor."""
@@ -98,7 +98,7 @@ class State:
         self._descriptions: dict[str, str] = {}
         self.contexts = {p.name: self._context(p) for p in plan.participants}
         self.phase = (0, "")
-        self._recent: deque[TurnFinished] = deque(maxlen=RECENT)
+        self._recent: deque[TurnFinished] = deque(maxlen=RECENT_TURNS)
         self.messages = 0
         self.prompt: Message | None = None
         self.outcome: Concluded | None = None

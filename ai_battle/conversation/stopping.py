@@ -14,7 +14,7 @@ from ..core.plugins import near
 from ..signals.consensus import agrees, parts
 from ..signals.languages import novelty
 
-NEAR = 0.9
+NEAR_LIMIT = 0.9
 RESERVED_TURNS = 3
 """How many turns have to fit into the rest, one more, one to sum up, and a margin.
 
@@ -51,7 +51,7 @@ def nearest(limits: SpendingLimits, use: RunUse) -> BudgetReached | None:
 
 def _is_near(reached: BudgetReached) -> bool:
     left = reached.allowed - reached.used
-    return reached.share >= NEAR - ROUNDING or left < RESERVED_TURNS * reached.needed - ROUNDING
+    return reached.share >= NEAR_LIMIT - ROUNDING or left < RESERVED_TURNS * reached.needed - ROUNDING
 
 
 def _shares(limits: SpendingLimits, use: RunUse) -> Iterator[BudgetReached]:

@@ -14,7 +14,7 @@ from ..core.plugins import near
 
 OTHER_NAMES = {"ai_system_instructions": "ai_assistant_instructions"}
 SUFFIX = ".md"
-LARGEST = 100_000
+MAX_BYTES = 100_000
 """The largest template, in bytes."""
 
 
@@ -71,14 +71,14 @@ def _own_template(path: Path) -> Template:
     """Reads a user's template. It is not cached, because its user may change it between runs."""
     try:
         with path.open("rb") as file:
-            text = file.read(LARGEST + 1)  # one byte more than allowed shows that the file is too large
+            text = file.read(MAX_BYTES + 1)  # one byte more than allowed shows that the file is too large
         template = Template(text.decode("utf-8-sig").strip())
     except OSError as error:
         raise ConfigError(f"the template {path} can't be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"the template {path} is not UTF-8 text") from error
-    if len(text) > LARGEST:
-        raise ConfigError(f"the template {path} is larger than {LARGEST:,} bytes")
+    if len(text) > MAX_BYTES:
+        raise ConfigError(f"the template {path} is larger than {MAX_BYTES:,} bytes")
     if not template.template:
         raise ConfigError(f"the template {path} is empty")
     if not template.is_valid():

@@ -29,14 +29,14 @@ DATABASE = ".sqlite"
 NOT_STORED = (LOCK, CLAIM, ".partial", "-wal", "-shm", "-journal", "/")
 """Endings of names that are not transferred; some tools mark folders by objects whose names end in a slash."""
 
-BEAT = 1.0
+STORE_SECONDS = 1.0
 """Seconds between storing changes; more in a slow store, so that it takes at most a quarter of the time."""
 
 RENEWAL, STILL = 5.0, 20.0
 """Seconds between renewals of a claim, and how long a claim must be unrenewed before another may take it over."""
 
 SLOW = {"connect_timeout": 5, "read_timeout": 20, "retries": {"max_attempts": 2}}
-LONGEST = 300
+MAX_ERROR = 300
 
 _copies: dict[Path, "WorkingCopy"] = {}
 _addresses: dict[str, str] = {}
@@ -100,7 +100,7 @@ class WorkingCopy:
             undo.pop_all()
         _copies[self.folder], _addresses[str(self.folder)] = self, self.address
         if claim:
-            tasks = ((self._renew, RENEWAL), (self.store, BEAT))
+            tasks = ((self._renew, RENEWAL), (self.store, STORE_SECONDS))
             self._threads = tuple(threading.Thread(target=self._repeat, args=task, daemon=True) for task in tasks)
             for thread in self._threads:
                 thread.start()
@@ -171,11 +171,13 @@ class WorkingCopy:
         if version and tell:
             tell(f"{self.address} is claimed; whether its owner is still alive shows within {STILL:g} seconds.")
         while version and monotonic() < ends:
-            sleep(BEAT)
+            sleep(STORE_SECONDS)
             before, version = version, self._version(CLAIM)
             if version and version != before:
                 holder = self._store.cat_file(f"{self._key}/{CLAIM}").decode(errors="replace").partition(",")[0]
-                raise JournalError(f"{self.address} is in use by {one_line(holder, LONGEST)}; wait until it has ended.")
+                raise JournalError(
+                    f"{self.address} is in use by {one_line(holder, MAX_ERROR)}; wait until it has ended."
+                )
         claimed = self._write(CLAIM, self._claim_words(), version)
         self.require_own()
         return claimed
@@ -256,7 +258,7 @@ def _key_of(address: str) -> str:
 
 
 def _unreachable(address: str, error: Exception) -> str:
-    words = "there is no such bucket" if isinstance(error, FileNotFoundError) else one_line(str(error), LONGEST)
+    words = "there is no such bucket" if isinstance(error, FileNotFoundError) else one_line(str(error), MAX_ERROR)
     return (
         f"{address} can't be used: {words.rstrip('.')}. Credentials are read from AWS_ACCESS_KEY_ID and "
         "AWS_SECRET_ACCESS_KEY or AWS_PROFILE, the endpoint from AWS_ENDPOINT_URL."

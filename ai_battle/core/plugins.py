@@ -158,10 +158,10 @@ def plug_ins(package: str) -> Mapping[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=package)}
 
 
-MOST = 3
-LONGEST = 100
+MAX_SUGGESTIONS = 3
+MAX_NAME_LENGTH = 100
 """Longer names are not typing mistakes."""
-FAR = LONGEST
+FAR = MAX_NAME_LENGTH
 
 
 def likely_names(name: str, known: Iterable[str]) -> list[str]:
@@ -170,10 +170,10 @@ def likely_names(name: str, known: Iterable[str]) -> list[str]:
     One slip (a letter missing, added, changed, or two swapped) is close; from seven letters on two are, and so is a
     prefix of a known name.
     """
-    sought = _plain(name[: LONGEST + 1])
-    distances = {each: _distance(sought, _plain(each)) for each in known if len(each) <= LONGEST}
+    sought = _plain(name[: MAX_NAME_LENGTH + 1])
+    distances = {each: _distance(sought, _plain(each)) for each in known if len(each) <= MAX_NAME_LENGTH}
     nearest = min(distances.values(), default=FAR)
-    return [each for each in sorted(distances) if distances[each] == nearest < FAR][:MOST]
+    return [each for each in sorted(distances) if distances[each] == nearest < FAR][:MAX_SUGGESTIONS]
 
 
 def _distance(name: str, known: str) -> int:

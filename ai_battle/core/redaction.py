@@ -18,8 +18,8 @@ from .exchange import ModelRequest, ToolSpec
 from .messages import Message, Thinking, ToolCall
 from .texts import JOINERS, TextWalker, each_text, one_of, printable
 
-SHORTEST = 4
-HEAD = 3
+MIN_SECRET_LENGTH = 4
+HEAD_LENGTH = 3
 KNOWN_PIECES = 4096
 KNOWN_TEXTS = 50_000
 SHORTEST_ENCODED = 6
@@ -60,7 +60,7 @@ class Redactor:
     ) -> None:
         self._visible: Callable[[str], str] = str if verbatim else printable
         self._verbatim = verbatim
-        self.secrets = {value: name for value, name in secrets.items() if len(value) >= SHORTEST}
+        self.secrets = {value: name for value, name in secrets.items() if len(value) >= MIN_SECRET_LENGTH}
         self.allowed = allowed
         self._names = {each: f"${{{name}}}" for value, name in self.secrets.items() for each in _spellings(value)}
         self._names |= {value: f"${{{name}}}" for value, name in self.secrets.items()}
@@ -249,7 +249,7 @@ class Redactor:
     @cached_property
     def _beginning(self) -> re.Pattern[str]:
         """Matches the first letters of any spelling, or a part of them at the end of a text."""
-        heads = (one_of(tuple({each[:length] for each in self._spellings})) for length in (HEAD, 2, 1))
+        heads = (one_of(tuple({each[:length] for each in self._spellings})) for length in (HEAD_LENGTH, 2, 1))
         return re.compile("{}|(?:{}|{})\\Z".format(*heads))
 
     @cached_property

@@ -14,9 +14,9 @@ SCHEMES = ("redis", "rediss", "unix")
 """The URL schemes of stores that several machines share."""
 PREFIX = "ai-battle:"
 EXTRA = "redis"
-DEADLINE = 1.0
+SCRIPT_SECONDS = 1.0
 """Seconds for one script."""
-CONNECTIONS = 8
+MAX_CONNECTIONS = 8
 WAYS_OUT = {
     "Authentication required": "Write its password into the address: redis://:${REDIS_PASSWORD}@host:6379/0.",
     "invalid username-password": "Its user or password in the address is wrong.",
@@ -55,7 +55,7 @@ class RedisScripts:
     async def run(self, script: str, *words: str | bytes | float) -> Any:
         """Runs the script. Raises `StoreError`."""
         with _store_errors(self._where):
-            async with asyncio.timeout(DEADLINE):
+            async with asyncio.timeout(SCRIPT_SECONDS):
                 return await self._scripts[script](args=_arguments(words))
 
     async def aclose(self) -> None:
@@ -85,10 +85,10 @@ def _client(module: str, url: str) -> Any:
         pool = redis.BlockingConnectionPool.from_url(
             url,
             protocol=2,
-            max_connections=CONNECTIONS,
-            timeout=DEADLINE,
-            socket_timeout=DEADLINE,
-            socket_connect_timeout=DEADLINE,
+            max_connections=MAX_CONNECTIONS,
+            timeout=SCRIPT_SECONDS,
+            socket_timeout=SCRIPT_SECONDS,
+            socket_connect_timeout=SCRIPT_SECONDS,
             retry=retry.Retry(backoff.NoBackoff(), 1),
         )
     except ValueError as error:
@@ -105,6 +105,6 @@ def _store_errors(where: str) -> Iterator[None]:
     try:
         yield
     except (optional("redis.exceptions", EXTRA).RedisError, OSError) as error:
-        what = str(error).rstrip(".") or f"no answer within {DEADLINE:g} s"
+        what = str(error).rstrip(".") or f"no answer within {SCRIPT_SECONDS:g} s"
         way_out = next((words for sign, words in WAYS_OUT.items() if sign in what), "It is tried again.")
         raise StoreError(f"{where} can't be used: {what}. {way_out}") from error

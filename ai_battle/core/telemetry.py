@@ -67,7 +67,7 @@ EXTRA = "otel"
 MODULES = ("trace", "metrics", "propagate", "context")
 SIGNALS = ("traces", "metrics")
 _ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
-_SECONDS = 3.0
+_EXPORT_SECONDS = 3.0
 _REASON = re.compile(r"\] ([^'\")]+)|(\w+ timed out)|reason: (.*)")  # the rest of such a message names library classes
 
 
@@ -210,7 +210,7 @@ def set_up_telemetry(environment: Mapping[str, str], warn: Callable[[str], objec
     _listen_for_faults(warn)
     exporters = "opentelemetry.exporter.otlp.proto.http"
     # A process that ends waits until the rest is exported. If the collector is down, it must not wait longer than this.
-    seconds = None if environment.get("OTEL_EXPORTER_OTLP_TIMEOUT") else _SECONDS
+    seconds = None if environment.get("OTEL_EXPORTER_OTLP_TIMEOUT") else _EXPORT_SECONDS
     if "traces" in wanted:
         sdk, export = optional("opentelemetry.sdk.trace", EXTRA), optional("opentelemetry.sdk.trace.export", EXTRA)
         provider = sdk.TracerProvider()

@@ -31,7 +31,7 @@ FREE = frozenset({"arguments", "parameters", "schema", "output_schema", "setting
 NOTHING: frozenset[str] = frozenset()
 TEXTLESS = frozenset({int, float, bool, bytes, type(None)})
 """Types that hold no text; most values are of these."""
-RECURRING = 50
+CACHED_VALUES = 50
 """The number of unchanged values that are remembered."""
 _CONTROL = bytes([*range(9), *range(11, 32), 127])
 _SUSPECT = f"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029{STEERING}{UNSEEN}{JOINERS}]"
@@ -151,7 +151,7 @@ class TextWalker:
             return value
         made = self._walk_fields(value, names)
         if made is value:
-            if len(self._unchanged) >= RECURRING:
+            if len(self._unchanged) >= CACHED_VALUES:
                 self._unchanged.clear()
             # The reference keeps the value alive, so that no other object can get its id.
             self._unchanged[id(value)] = value

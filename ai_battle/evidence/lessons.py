@@ -21,15 +21,15 @@ WORDS, MOST_LOOKUPS, SEARCHED = 64, 24, 8
 """Words of a request that are kept; the longest of them, whose frequency is looked up; the rarest, searched for."""
 EXAMINED, CANDIDATES = 3_000, 12
 """About how many requests with these words are examined, and how many are compared."""
-PLACED = 60
+EMBEDDED = 60
 """The number of lessons, by words and newest, whose similarity of meaning is computed."""
 NEAR, LONGER = 0.7, 3
 """The smallest share of a request's words that a lesson must have, and how many times as many words it may have."""
 FIRST, ENOUGH = 5, 20
 """Uses after which a lesson is tested, and after which it must have helped."""
-COMPARED = 3
+MIN_COMPARED_REQUESTS = 3
 """Requests without lessons after which their rate of asking for help counts as known."""
-LEVEL = 0.05
+SIGNIFICANCE = 0.05
 _STOP_WORDS = (
     "about after again also been before being both could does each every from give have here how into just know "
     "like make many more most must need only other over please same should some such tell than that the their them "
@@ -103,7 +103,7 @@ def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place:
     After them come lessons with similar words that have no embedding by that model.
     """
     counts = store.records_with(sorted(_words(prompt), key=len, reverse=True)[:MOST_LOOKUPS])
-    found = [*store.search(LESSONS, pair, _rarest(counts), PLACED), *store.records(LESSONS, pair, newest=PLACED)]
+    found = [*store.search(LESSONS, pair, _rarest(counts), EMBEDDED), *store.records(LESSONS, pair, newest=EMBEDDED)]
     lessons = {record.key: _lesson(record.document) for record in found}.values()
     here = vector_of(place.vector)
     near = [(cosine(here, vector_of(each.vector)), each) for each in lessons if each.placed_by == place.placed_by]
@@ -142,12 +142,12 @@ def _with_count(known: Mapping[str, Any] | None, name: str, asked: bool) -> Mapp
 
 def _is_useless(lesson: Lesson, without: RequestsWithoutLessons) -> bool:
     """Returns whether help was asked for more often than without (exact binomial test), or in the end as often."""
-    is_known = lesson.shown >= ENOUGH and without.requests >= COMPARED
+    is_known = lesson.shown >= ENOUGH and without.requests >= MIN_COMPARED_REQUESTS
     if is_known and lesson.asked * without.requests >= without.asked * lesson.shown:
         return True
     # Laplace's rule of succession, so that a few requests don't give a rate of 0 or 1.
     usual = (without.asked + 1) / (without.requests + 2)
-    return lesson.shown >= FIRST and _binomial_tail(lesson.asked, lesson.shown, usual) <= LEVEL
+    return lesson.shown >= FIRST and _binomial_tail(lesson.asked, lesson.shown, usual) <= SIGNIFICANCE
 
 
 def _binomial_tail(least: int, number: int, share: float) -> float:

@@ -12,9 +12,9 @@ from ..core.database import Database
 from ..core.errors import StoreError
 from ..core.redis_scripts import PREFIX, BlockingRedisScripts
 
-REST = 1.0
+PAUSE_SECONDS = 1.0
 """Seconds before a Redis that did not answer is asked for changes again."""
-BATCH = 500
+BATCH_SIZE = 500
 _HEAD = f"local prefix = '{PREFIX}evidence/'\n"
 _GET = _HEAD + "return redis.call('HGET', prefix .. 'records/' .. ARGV[1], ARGV[2]) or ''"
 _PUT = (
@@ -166,7 +166,7 @@ class SharedRecords:
             while self._take_news():
                 pass
         except StoreError:
-            self._rests_until = time.monotonic() + REST
+            self._rests_until = time.monotonic() + PAUSE_SECONDS
             raise
 
     def refresh(self) -> None:
@@ -195,10 +195,10 @@ class SharedRecords:
                 if _copy_state(connection) == (epoch, last):  # otherwise another process of this machine was faster
                     _apply(connection, news.changes)
                     _set_copy_state(connection, epoch, news.last)
-        return len(news.changes) == BATCH
+        return len(news.changes) == BATCH_SIZE
 
     def _news(self, last: str) -> RecordNews:
-        epoch, oldest, newest, found = self._redis.run(_CHANGES, last, token_hex(8), BATCH)
+        epoch, oldest, newest, found = self._redis.run(_CHANGES, last, token_hex(8), BATCH_SIZE)
         changes = [_change(*fields[1::2]) for _, fields in found]
         at = str(found[-1][0], "utf-8") if found else last
         gap = last != _BEGUN and _position(oldest) > _position(last.encode())
@@ -223,7 +223,7 @@ class SharedRecords:
 
     def _all(self, name: bytes) -> Iterator[RecordChange]:
         number = "0"
-        while found := self._redis.run(_RECORDS, name, number, BATCH):
+        while found := self._redis.run(_RECORDS, name, number, BATCH_SIZE):
             for _, key, row in found:
                 yield _change(name, key, row)
             number = str(found[-1][0], "utf-8")

@@ -10,11 +10,11 @@ from ..judging.promise import digest
 from .store import EvidenceStore
 
 WATCHES, FALLBACKS = "watch", "fallback"
-ALARM = 20.0
+ALARM_WEALTH = 20.0
 """The wealth that raises the alarm: 1 / 0.05, so at most one watch in twenty ever raises a false one."""
 TIMES = (1.5, 2.0, 3.0, 6.0)
 """The loss that each bet assumes, in multiples of the promised one."""
-EARLY = 10
+EARLY_VERDICTS = 10
 """The number of verdicts within which a change is most likely."""
 
 
@@ -22,10 +22,10 @@ EARLY = 10
 class LossWatch:
     """Bets on each verdict that the average loss exceeds `promised`, which is profitable on average only if it does.
 
-    So the chance that the wealth ever reaches `ALARM` is at most 5 %, however long it runs (Ville's inequality; see
-    Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 2024). With each verdict
-    new bets start, with a part of the wealth, as a pair may begin to lose more at any time. `alarm_at` is the verdict
-    of the alarm, counted from 1; 0 before it.
+    So the chance that the wealth ever reaches `ALARM_WEALTH` is at most 5 %, however long it runs (Ville's inequality;
+    see Waudby-Smith and Ramdas, "Estimating means of bounded random variables by betting", JRSS-B 2024). With each
+    verdict new bets start, with a part of the wealth, as a pair may begin to lose more at any time. `alarm_at` is the
+    verdict of the alarm, counted from 1; 0 before it.
     """
 
     promised: float
@@ -45,7 +45,7 @@ class LossWatch:
             for bet, times in zip(self.bets, TIMES, strict=True)
         )
         unspent = self.unspent - stake
-        alarm_at = self.alarm_at or (seen if sum(bets) + unspent >= ALARM else 0)
+        alarm_at = self.alarm_at or (seen if sum(bets) + unspent >= ALARM_WEALTH else 0)
         return replace(self, seen=seen, lost=self.lost + loss, bets=bets, unspent=unspent, alarm_at=alarm_at)
 
     @property
@@ -128,4 +128,4 @@ def _gain(supposed: float, promised: float, loss: float) -> float:
 def _stake(verdict: int) -> float:
     """Returns the part of the wealth that starts a bet at a verdict; over all verdicts these add up to less than 1."""
     first = 0.5 if verdict == 1 else 0.0
-    return first + 0.5 * log(EARLY) / ((verdict + EARLY) * log(verdict + EARLY) ** 2)
+    return first + 0.5 * log(EARLY_VERDICTS) / ((verdict + EARLY_VERDICTS) * log(verdict + EARLY_VERDICTS) ** 2)

@@ -30,13 +30,13 @@ from ..core.files import write_private
 from ..core.ledger import Budget, Dollars, Ledger, SpendingLimits, charge_to
 from ..core.texts import one_line
 
-LENGTH = 8
+LENGTH_BYTES = 8
 """The size of the length in front of each pickle, in bytes."""
 
-ANSWERING = 5.0
+CONNECT_SECONDS = 5.0
 """Seconds until something has to answer at the address of a cluster."""
 
-LONGEST = 500
+MESSAGE_CHARACTERS = 500
 KINDS: tuple[type[AIBattleError], ...] = (BudgetExceeded, ConfigError, JournalError, ProviderError, AIBattleError)
 """An error arrives as the first of these classes that it is an instance of."""
 
@@ -117,12 +117,12 @@ class BudgetShare:
 
 def frame(message: Any) -> bytes:
     body = pickle.dumps(message)
-    return len(body).to_bytes(LENGTH, "big") + body
+    return len(body).to_bytes(LENGTH_BYTES, "big") + body
 
 
 async def read_frame(reader: asyncio.StreamReader) -> Any:
     """Returns the next message. Raises `IncompleteReadError` at the end."""
-    length = int.from_bytes(await reader.readexactly(LENGTH), "big")
+    length = int.from_bytes(await reader.readexactly(LENGTH_BYTES), "big")
     return pickle.loads(await reader.readexactly(length))  # noqa: S301 - of a process of ours
 
 
@@ -135,7 +135,7 @@ class RayCluster:
         try:
             ray.init(address=address or None, log_to_driver=False, logging_level="CRITICAL")
         except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            words = one_line(str(error), LONGEST)
+            words = one_line(str(error), MESSAGE_CHARACTERS)
             raise ConfigError(f"The Ray cluster{f' at {address}' if address else ''} can't be used: {words}") from error
         self._make = ray.put(make)
         # On the node of this machine, so that it is not lost with another node.
@@ -156,7 +156,7 @@ class RayCluster:
         except errors.LocalRayletDiedError:
             os._exit(1)  # Ray would end this process too, but only later
         except errors.RayTaskError as error:
-            return ConfigError(f"A node of Ray can't play it: {one_line(str(error.cause), LONGEST)}")
+            return ConfigError(f"A node of Ray can't play it: {one_line(str(error.cause), MESSAGE_CHARACTERS)}")
         except errors.RayError as error:
             reason = LOSSES.get(type(error).__name__, f"Ray reports {type(error).__name__}")
             spent = 0.0
@@ -174,7 +174,7 @@ def _require_answer(address: str) -> None:
     if not colon:
         return
     try:
-        socket.create_connection((host, int(port)), ANSWERING).close()
+        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
     except (OSError, ValueError, OverflowError) as error:
         raise ConfigError(
             f"No Ray cluster answers at {address}: {error}. Name its head: --address HOST:PORT"

@@ -24,11 +24,11 @@ TRAITS = ExecutorTraits(is_elsewhere=True)
 MOST_LOSSES = 4
 """A job that was lost this often is given up, because it may be what kills its workers."""
 
-STARTING = 60.0
+START_SECONDS = 60.0
 """Seconds until a cluster has to answer."""
 
-CLOSING = 10.0
-TOGETHER = 1.0
+CLOSE_SECONDS = 10.0
+LOSS_SECONDS = 1.0
 """Losses within this many seconds are reported in one sentence."""
 
 SILENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
@@ -60,12 +60,12 @@ class RayDriver:
         driver = cls(process)
         is_there = False
         try:
-            async with asyncio.timeout(STARTING):
+            async with asyncio.timeout(START_SECONDS):
                 await driver.ask((make, named, path))
             is_there = True
         except (TimeoutError, JobLost) as error:
             where = f"at {named} answers" if named else "starts"
-            raise ConfigError(f"No Ray {where} within {STARTING:g} seconds, or it ended at once.") from error
+            raise ConfigError(f"No Ray {where} within {START_SECONDS:g} seconds, or it ended at once.") from error
         finally:
             if not is_there:
                 process.kill()
@@ -85,7 +85,7 @@ class RayDriver:
         assert self._process.stdin
         self._process.stdin.close()
         try:
-            async with asyncio.timeout(CLOSING):
+            async with asyncio.timeout(CLOSE_SECONDS):
                 await self._process.wait()
         except TimeoutError:
             self._process.kill()
@@ -177,7 +177,7 @@ class OnRay:
     def _note_loss(self) -> None:
         self._losses += 1
         if self._losses == 1:
-            asyncio.get_running_loop().call_later(TOGETHER, self._tell_losses)
+            asyncio.get_running_loop().call_later(LOSS_SECONDS, self._tell_losses)
 
     def _tell_losses(self) -> None:
         """Reports all losses in one sentence, because a node takes several jobs with it."""

@@ -13,8 +13,8 @@ from . import pictures, video
 from .texts import is_text
 
 MOST_ENTRIES = 20_000
-HEAD = 1024
-NAMED = 3
+HEAD_BYTES = 1024
+LISTED_NAMES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _sendable(top: str, names: Sequence[str], most: int) -> tuple[list[str], lis
         if len(kept) == most:
             break
         with open(os.path.join(top, name), "rb", opener=open_at_once) as file:
-            head = file.read(HEAD) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b"\0"
+            head = file.read(HEAD_BYTES) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b"\0"
         known = pictures.media_type(head) or video.media_type(head) or b"%PDF-" in head
         (kept if known or is_text(head) else binary).append(name)
     return kept, binary
@@ -110,8 +110,8 @@ def open_at_once(path: str, flags: int) -> int:
 
 
 def _omission_note(names: Sequence[str], words: str) -> str:
-    some = ", ".join(sorted(names)[:NAMED])
-    return f"has files that are left out, as they are {words}: {some}{', ...' if len(names) > NAMED else ''}"
+    some = ", ".join(sorted(names)[:LISTED_NAMES])
+    return f"has files that are left out, as they are {words}: {some}{', ...' if len(names) > LISTED_NAMES else ''}"
 
 
 def _matches(names: Sequence[str], pattern: Sequence[str]) -> bool:

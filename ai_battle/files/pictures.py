@@ -13,7 +13,7 @@ from ..core import plugins
 from ..core.errors import ConfigError, translate_errors
 
 MOST_PIXELS = 89_000_000
-K = 1024
+KIBI = 1024
 EXTRA = "images"
 PNG_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
 """Bits per sample, by colour type (PNG specification, table 11.1)."""
@@ -23,7 +23,7 @@ JPEG_SCAN = 0xDA
 JPEG_METADATA, PNG_METADATA = (0xE1, 0xED, 0xFE), (b"eXIf", b"tEXt", b"zTXt", b"iTXt")
 WEBP_METADATA = 0b1100
 QUALITY, SHRINKING, SMALLEST = 85, 0.9, 64
-HOPELESS = 4
+HOPELESS_FACTOR = 4
 """A picture this many times too large is not tried in its own format and size."""
 BYTES_PER_PIXEL = 0.1
 """The low end of what is common for a JPEG."""
@@ -61,7 +61,7 @@ def size(data: bytes) -> Size:
 def resolution(written: str) -> Size:
     """Returns the size for `1024x768`, or for `4K`, which means a square."""
     if written[-1] in "kK":
-        return int(written[:-1]) * K, int(written[:-1]) * K
+        return int(written[:-1]) * KIBI, int(written[:-1]) * KIBI
     width, height = written.lower().split("x")
     return int(width), int(height)
 
@@ -111,7 +111,7 @@ def fit(data: bytes, box: Size, most_bytes: int, name: str) -> bytes:
     pillow, operations = (plugins.optional(module, EXTRA) for module in ("PIL.Image", "PIL.ImageOps"))
     with translate_errors(f"{name} can't be scaled down", ConfigError), pillow.open(BytesIO(data)) as picture:
         kind = picture.format
-        is_hopeless = len(data) > HOPELESS * most_bytes
+        is_hopeless = len(data) > HOPELESS_FACTOR * most_bytes
         if is_hopeless:
             side = int((most_bytes / BYTES_PER_PIXEL) ** 0.5)
             box = (min(box[0], side), min(box[1], side))

@@ -34,7 +34,7 @@ LARGEST_PICTURE, LARGEST_NATIVE, MOST_PAGES = 3_750_000, 7 * MIB, 100
 """Limits for sending: APIs accept pictures of 5 MB in base64, 20 MB requests, PDFs of 100 pages (Gemini, Anthropic)."""
 PICTURE_BOX, FRAME_BOX = "1568x1568", "768x768"
 """The box that a picture is fitted into: most models scale down anything larger, so it would only cost more."""
-HEAD = 1024
+HEAD_BYTES = 1024
 PDF_PROGRAM, PDF_SECONDS = Path(__file__).with_name("pdf_text.py"), 60
 CODE = re.compile(
     r"\.(bash|c|cc|cpp|cs|css|go|h|hpp|html|java|jl|js|jsx|kt|lua|m|php|pl|ps1|py|r|rb|rs|scala|sh|sql|swift|ts|tsx|vue|zig)"
@@ -126,7 +126,7 @@ def read_file(path: Path, named: str, options: ReadingOptions = ReadingOptions()
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise ConfigError(f"{named} is not a regular file but {_special(status.st_mode)}")
-            kind = _kind(file.read(HEAD), named, options.type)
+            kind = _kind(file.read(HEAD_BYTES), named, options.type)
             if status.st_size > LARGEST[kind]:
                 raise ConfigError(_too_large(named, kind, status.st_size))
             return _READERS[kind](_OpenFile(file, path, named, status.st_size, options, kind))

@@ -12,8 +12,8 @@ from ..wire.dialects.loose_json import Unreadable, read_value
 from ..wire.dialects.schemas import call_key, canonical
 from .assessment import Assessment, Context
 
-LONGEST = 50_000
-CERTAIN = 0.98
+MAX_CHARACTERS = 50_000
+MAX_QUALITY = 0.98
 DOUBT = "doubt"
 """The feature that carries all that is known without labels: the logit of failure, votes included."""
 
@@ -47,7 +47,7 @@ def ballot(request: ModelRequest, response: ModelResponse) -> Ballot | None:
     if response.tool_calls:
         return Ballot("calls", _calls_key(request, response))
     if request.output_schema is not None:
-        return _json_ballot(response.text[:LONGEST])
+        return _json_ballot(response.text[:MAX_CHARACTERS])
     found = final_answer(response.text, Context.of(request).prompt)
     return Ballot(found.kind, found.key) if found else None
 
@@ -101,7 +101,7 @@ def assessment_with_votes(judged: Assessment, mine: Ballot | None, others: Seque
     if mine is None or is_refuted(judged):
         return judged
     kept = min(
-        max(judged.quality, 1 - CERTAIN), CERTAIN
+        max(judged.quality, 1 - MAX_QUALITY), MAX_QUALITY
     )  # a quality of 0 or 1 could not be moved by any number of votes
     odds = kept / (1 - kept)
     same = sum(other == mine for other in others)
@@ -130,7 +130,7 @@ def pattern(ballots: Sequence[Ballot | None]) -> dict[str, float]:
 def features(judged: Assessment, ballots: Sequence[Ballot | None], place: int, prompt: str) -> dict[str, float]:
     """Returns the features of the answer at `place`: its signals, the pattern of all answers, and its doubt."""
     others = [*ballots[:place], *ballots[place + 1 :]]
-    quality = min(max(assessment_with_votes(judged, ballots[place], others).quality, 1 - CERTAIN), CERTAIN)
+    quality = min(max(assessment_with_votes(judged, ballots[place], others).quality, 1 - MAX_QUALITY), MAX_QUALITY)
     length = {"prompt_length": log(1 + len(prompt))}
     return {**judged.signals, **pattern(ballots), **length, DOUBT: log((1 - quality) / quality)}
 

@@ -11,7 +11,7 @@ from ..core.errors import ConfigError
 from .calibration import HARD_CHECKS, INTERCEPT, Calibration, Point, Rank, rank
 from .case import Case
 from .family import Family
-from .judgements import DOUBT, Measurements, measurements
+from .judgements import HARD_CHECK_LOGIT, Measurements, measurements
 from .labels import LEAST_LABELLED, LabelledAnswer, losses_of, require_both_kinds, require_labels, tested_places
 from .measures import curve, intervals, lower_bounds, mean
 from .promise import MOST_PROMPTS, Promise, digest, least_labels, safe_cut
@@ -24,9 +24,9 @@ LEAST, REFITS = 20, 50
 FOLDS = 5
 STRENGTH: Mapping[str, float] = {"failure": 8.0, "rescue": 15.0}
 INTERCEPT_STRENGTH, HARD_STRENGTH = 0.05, 4.0
-SURE = 1.96
-POINTS = 20
-NEVER = 1e9
+Z_95 = 1.96
+CURVE_POINTS = 20
+UNREACHABLE_CUT = 1e9
 """A cut that no gain reaches."""
 ALIKE: tuple[Family] = ("chat",)
 """The family of all answers if families are ignored."""
@@ -135,7 +135,7 @@ def _terms(samples: Sequence[MeasuredAnswer], head: Head, name: str, weights: We
         column = [values.get(each, 0.0) for values in standard]
         yield each, Term(column, STRENGTH[name], head.weights.get(each, 0.0))
     yield INTERCEPT, Term([1.0] * len(samples), INTERCEPT_STRENGTH, head.intercept)
-    offsets = [DOUBT if name == "failure" and sample.measurements.failed else 0.0 for sample in samples]
+    offsets = [HARD_CHECK_LOGIT if name == "failure" and sample.measurements.failed else 0.0 for sample in samples]
     yield HARD_CHECKS, Term(offsets, HARD_STRENGTH, head.everywhere)
 
 
@@ -159,7 +159,7 @@ def _by_labels(labelled: Sequence[LabelledAnswer], target: Target, weights: Weig
         ranks = _ranks(_gains(samples, weights, corrections), labelled)
         calibration = cut_at(rate, ranks, corrections, target.kind)
     else:
-        calibration = Calibration(NEVER, corrections=corrections)
+        calibration = Calibration(UNREACHABLE_CUT, corrections=corrections)
     note = "" if helps else no_use(mean(small), mean(large))
     made = Report(calibration, len(labelled), bool(corrections), helps, note, lengths=lengths(labelled))
     return made.with_curve(gains, small, large)
@@ -229,7 +229,7 @@ def _cuts(
 
     def cut_of(of: Sequence[int]) -> Rank:
         known = [ranks[at] for at in of], [losses[at] for at in of]
-        gain, lot = safe_cut(*known, target.value, target.confidence, (NEVER, 0.0))
+        gain, lot = safe_cut(*known, target.value, target.confidence, (UNREACHABLE_CUT, 0.0))
         return gain, lot
 
     enough = OWN_CUT * needed
@@ -313,11 +313,11 @@ def cut_at(rate: float, ranks: Sequence[Rank], corrections: Corrected, kind: Kin
 
 def _error(share: float, answers: int) -> float:
     """Returns the 95 % margin of error of a share."""
-    return round(SURE * sqrt(share * (1 - share) / answers), 4)
+    return round(Z_95 * sqrt(share * (1 - share) / answers), 4)
 
 
 def curve_points(gains: Sequence[float], small: Sequence[float], large: Sequence[float]) -> list[Point]:
-    shares = [part / POINTS for part in range(POINTS + 1)]
+    shares = [part / CURVE_POINTS for part in range(CURVE_POINTS + 1)]
 
     def at_shares(s: Sequence[float], a: Sequence[float], b: Sequence[float]) -> list[float]:
         reached = curve(s, a, b)

@@ -113,10 +113,10 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
     return not found.problems and not found.repairs
 
 
-LONGEST = 6_000
+MAX_CHARACTERS = 6_000
 _PROGRAM = re.compile(r"\[PYTHON\]\s*\n([\s\S]*?)\[/PYTHON\]|```(?:python|py)?[ \t]*\n([\s\S]*?)```")
 _HOLE = re.compile(r"==\s*\?+|==\s*_+\s*$", re.MULTILINE)
-_LEAVES = 50
+_MAX_LEAVES = 50
 
 
 def output_measures(case: Case) -> dict[str, float]:
@@ -140,7 +140,7 @@ def output_measures(case: Case) -> dict[str, float]:
 
 def _program(prompt: str) -> str:
     found = _PROGRAM.search(prompt)
-    return str(found[1] or found[2])[:LONGEST] if found else ""
+    return str(found[1] or found[2])[:MAX_CHARACTERS] if found else ""
 
 
 def _value(written: str) -> Any:
@@ -170,7 +170,7 @@ def asserted_call(code: str) -> ast.Call | None:
 
 def _from_nowhere(value: Any, code: str) -> float:
     """Returns the share of numbers and strings that occur neither in the program nor in its input."""
-    leaves = [leaf for leaf, _ in zip(_leaves(value), range(_LEAVES), strict=False)]
+    leaves = [leaf for leaf, _ in zip(_leaves(value), range(_MAX_LEAVES), strict=False)]
     strange = sum(not isinstance(leaf, bool) and leaf is not None and str(leaf) not in code for leaf in leaves)
     return strange / max(1, len(leaves))
 

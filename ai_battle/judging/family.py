@@ -27,7 +27,7 @@ _NUMBER_DUE = (*_COUNTS, "calculate", "compute", "solve", "evaluate", "what is t
 _NUMERALS = frozenset(
     ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "dozen")
 ).union(("once", "twice", "half", "third", "thirds", "quarter"))
-_NUMBERS = 2
+_MATH_NUMBERS = 2
 _DIGITS = re.compile(r"\d+")
 _NUMBERING = re.compile(r"^\s{0,8}\d{1,2}[.)]\s", re.MULTILINE)
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
@@ -78,7 +78,7 @@ def _is_math(question: str) -> bool:
     if not _asks(question, lowered):
         return False
     numbers = _numbers(lowered)
-    return numbers >= _NUMBERS or (numbers > 0 and any(words in lowered for words in _COUNTS))
+    return numbers >= _MATH_NUMBERS or (numbers > 0 and any(words in lowered for words in _COUNTS))
 
 
 def _asks(question: str, lowered: str) -> bool:
@@ -94,12 +94,12 @@ def _numbers(lowered: str) -> int:
     return digits + sum(word.strip(".,;:?!-") in _NUMERALS for word in lowered.split())
 
 
-MEANT = 2
+SHARED_WORDS = 2
 """Words that a prompt for a tool shares with it. In 250 recorded tasks none shared fewer."""
 
 
 def asks_for_tools(prompt: str, tools: Iterable[ToolSpec]) -> bool:
-    return len(name_stems(prompt) & _about(tools_meant(prompt, tools))) >= MEANT
+    return len(name_stems(prompt) & _about(tools_meant(prompt, tools))) >= SHARED_WORDS
 
 
 def tools_meant(prompt: str, tools: Iterable[ToolSpec]) -> list[ToolSpec]:

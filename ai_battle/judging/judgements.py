@@ -18,7 +18,7 @@ from .case import Case
 from .family import FAMILIES, Family
 
 Measure = Callable[[Case], Mapping[str, float] | float | None]
-DOUBT = 4.5
+HARD_CHECK_LOGIT = 4.5
 """What a failed hard check adds to the logit of failure. Most such answers are wrong, whatever else speaks for them."""
 Families = tuple[Family, ...]
 MATH: Families = ("math",)

@@ -15,7 +15,7 @@ BOOTSTRAPS = 300
 ONE_SIDED = 1.645
 """Standard errors of a one-sided bound at 95 %."""
 
-BINS = 10
+CALIBRATION_BINS = 10
 
 
 def mean(values: Numbers) -> float:
@@ -116,7 +116,7 @@ def calibration_error(qualities: Numbers, right: Numbers) -> float:
     """Returns the expected calibration error: the mean distance of quality and share of right answers."""
     found: dict[int, list[tuple[float, float]]] = {}
     for quality, was in zip(qualities, right, strict=True):
-        found.setdefault(min(int(quality * BINS), BINS - 1), []).append((quality, was))
+        found.setdefault(min(int(quality * CALIBRATION_BINS), CALIBRATION_BINS - 1), []).append((quality, was))
     return sum(abs(sum(quality - was for quality, was in pairs)) for pairs in found.values()) / len(qualities)
 
 

@@ -12,7 +12,7 @@ from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import assistant, user
 from .agreement import DOUBT, Ballot, VoteCount, ballot, features, is_refuted
 from .assessment import Assessment, Context
-from .calibrate import NEVER, REFITS, Report, Target, cut_at, no_use, promised_cut, ranks_of, share_for
+from .calibrate import REFITS, UNREACHABLE_CUT, Report, Target, cut_at, no_use, promised_cut, ranks_of, share_for
 from .calibrate import calibrate as calibrate_one
 from .calibration import Agreement, Rank, rank
 from .detector import StuckDetector
@@ -118,7 +118,7 @@ def _tools(written: Any, where: str) -> Iterator[ToolSpec]:
         yield ToolSpec(described["name"], str(described.get("description") or ""), described.get("parameters") or {})
 
 
-PENALTY = 30.0
+WEIGHT_PENALTY = 30.0
 VOTE_MODEL = LogisticModel(0.0, {DOUBT: (0.0, 1.0, 1.0)})
 """The weights without labels: votes alone."""
 HARD_SCORE = 1e3
@@ -167,7 +167,7 @@ def _by_labels(report: Report, polled: Sequence[PollRecord], target: Target) -> 
     if report.helps:
         made = _cut(report, polled, weights, share_for(target, _ranks(scores, polled), small, large), target)
     else:
-        never = replace(report.calibration, cut=NEVER, agreement=Agreement(NEVER, weights))
+        never = replace(report.calibration, cut=UNREACHABLE_CUT, agreement=Agreement(UNREACHABLE_CUT, weights))
         made = replace(report, calibration=never, note=no_use(mean(small), mean(large)))
     return made.with_curve(scores, small, large)
 
@@ -200,7 +200,7 @@ def _weights_and_scores(polled: Sequence[PollRecord]) -> tuple[LogisticModel, li
     unseen: dict[int, float] = {}
     for fold in folds(rows, gains):
         unseen.update(fold.held)
-    return fit_model(rows, gains, PENALTY), [_score(each, unseen[place]) for place, each in enumerate(polled)]
+    return fit_model(rows, gains, WEIGHT_PENALTY), [_score(each, unseen[place]) for place, each in enumerate(polled)]
 
 
 def _cut(report: Report, polled: Sequence[PollRecord], weights: LogisticModel, rate: float, target: Target) -> Report:

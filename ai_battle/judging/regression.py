@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from operator import mul
 from random import Random
 
-STEPS = 30
-SMALL = 1e-6
-HALVINGS = 20
-LARGEST = 30.0
+NEWTON_STEPS = 30
+CONVERGED = 1e-6
+MAX_HALVINGS = 20
+MAX_LOGIT = 30.0
 """The bound of a logit, so that `exp` can't overflow."""
 
 
 def probability(logit: float) -> float:
-    return 1 / (1 + math.exp(-max(-LARGEST, min(LARGEST, logit))))
+    return 1 / (1 + math.exp(-max(-MAX_LOGIT, min(MAX_LOGIT, logit))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ def fit(problem: RegressionProblem) -> list[float]:
     """Returns the most likely coefficient of each term, by Newton's method. A step that does not improve is halved."""
     found = [term.prior for term in problem.terms]
     now = _loss(problem, found)
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         step = _step(problem, found)
-        for _ in range(HALVINGS):
+        for _ in range(MAX_HALVINGS):
             tried = [value - change for value, change in zip(found, step, strict=True)]
             then = _loss(problem, tried)
             if then <= now:
@@ -53,7 +53,7 @@ def fit(problem: RegressionProblem) -> list[float]:
         else:
             return found
         found, gained, now = tried, now - then, then
-        if gained < SMALL:
+        if gained < CONVERGED:
             break
     return found
 
@@ -113,9 +113,9 @@ def _solution(matrix: list[list[float]], right: list[float]) -> list[float]:
 
 
 Row = Mapping[str, float]
-FAR = 4.0
+MAX_DEVIATIONS = 4.0
 """The bound of a feature, in deviations."""
-FREE = 1e-6
+BIAS_PRECISION = 1e-6
 """The prior precision of the bias: nearly none."""
 
 
@@ -127,9 +127,9 @@ class LogisticModel:
     features: Mapping[str, tuple[float, float, float]] = field(hash=False)
 
     def score(self, row: Row) -> float:
-        """Returns the log odds. A missing feature counts as its mean, an extreme one as `FAR` deviations."""
+        """Returns the log odds. A missing feature counts as its mean, an extreme one as `MAX_DEVIATIONS` deviations."""
         return self.bias + sum(
-            weight * min(max((row.get(name, mean) - mean) / deviation, -FAR), FAR)
+            weight * min(max((row.get(name, mean) - mean) / deviation, -MAX_DEVIATIONS), MAX_DEVIATIONS)
             for name, (mean, deviation, weight) in self.features.items()
         )
 
@@ -144,7 +144,7 @@ def fit_model(rows: Sequence[Row], labels: Sequence[float], penalty: float = 3.0
     scales = [_scale(column) for column in columns]
     ones = [1.0] * len(rows)
     terms = [Term(_scaled_column(column, scale), penalty) for column, scale in zip(columns, scales, strict=True)]
-    bias, *found = fit(RegressionProblem([Term(ones, FREE), *terms], labels, ones))
+    bias, *found = fit(RegressionProblem([Term(ones, BIAS_PRECISION), *terms], labels, ones))
     features = {name: (*scale, weight) for name, scale, weight in zip(names, scales, found, strict=True)}
     return LogisticModel(bias, features)
 

@@ -12,13 +12,13 @@ from ..core.messages import ToolCall, ToolResult, user
 from ..signals.invention import Evidence, names_something, takes_anything
 from ..signals.languages import has_word_anywhere, name_stems, share, stems
 from ..signals.numbers import quantities, rounded_values, stands_among
-from ..signals.progress import NEWEST, kind_of_error, words
+from ..signals.progress import NEWEST_STEPS, kind_of_error, words
 from ..signals.provenance import Known, facts
 from ..signals.refusals import asks_whether, excuses_itself, gives_up
 from .case import Case
 from .family import asks_for_tools, property_texts, tools_meant
 
-MANY = 3
+MANY_NUMBERS = 3
 _DIGITS = re.compile(r"\d+")
 _WRITTEN = re.compile(r"\s{0,99}\[\s{0,99}[A-Za-z_][\w.]{0,99}\(\s{0,99}[A-Za-z_]\w{0,99} ?=(?!=)")
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -59,7 +59,7 @@ def call_measures(case: Case) -> dict[str, float]:
         "wrong_type": float(tally.mistyped > 0),
         "value_from_nowhere": float(tally.ungrounded > 0),
         "named_but_left_out": float(tally.left_out > 0),
-        "number_not_passed_on": min(unused, MANY) / MANY,
+        "number_not_passed_on": min(unused, MANY_NUMBERS) / MANY_NUMBERS,
         "call_repeated_in_answer": float(len(set(map(_key, case.calls))) < len(case.calls)),
         "prompt_not_served": len(prompt_stems - tally.explained) / max(1, len(prompt_stems)),
         "name_not_asked_for": _mean(1 - share(name_stems(call.name), prompt_stems) for call in case.calls),
@@ -70,7 +70,7 @@ def on_the_way(case: Case) -> dict[str, float]:
     """Measures the calls since the prompt. A call with another result is not a repeated one."""
     if not case.steps:
         return {}
-    steps = case.steps[-NEWEST:]
+    steps = case.steps[-NEWEST_STEPS:]
     calls = [(words(step.call), step.result) for step in steps]
     errors = [kind_of_error(step) for step in steps if step.is_failure]
     return {

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any, Self
 
 from .family import FAMILIES, Family
-from .judgements import DOUBT, SENTENCES, Measurements, by_hand
+from .judgements import HARD_CHECK_LOGIT, SENTENCES, Measurements, by_hand
 from .regression import probability
 
 FILE = "weights.json"
@@ -100,8 +100,8 @@ def with_hand(profile: Profile, family: Family) -> Profile:
     return replace(profile, spread=spread, failure=replace(profile.failure, weights=failure))
 
 
-DECIMALS = 4
-MOST = 3
+WEIGHT_DECIMALS = 4
+MAX_REASONS = 3
 _AT_LEAST = 0.1
 
 
@@ -119,14 +119,14 @@ class Score:
         """The failed hard checks; otherwise the three signals that weigh most."""
         sayable = {name: value for name, value in self.weighed.items() if name in SENTENCES and value >= _AT_LEAST}
         names = [*self.failed] or sorted(sayable, key=lambda name: -sayable[name])
-        return f"{'; '.join(SENTENCES[name] for name in names[:MOST])}." if names else ""
+        return f"{'; '.join(SENTENCES[name] for name in names[:MAX_REASONS])}." if names else ""
 
 
 def score(found: Measurements, family: Family, weights: Weights) -> Score:
     """Scores an answer. An empty one has quality 0; any other failed hard check leaves little quality."""
     profile = weights[family]
     standard = profile.standard(found.signals)
-    quality = 0.0 if "empty" in found.failed else profile.quality(standard, DOUBT if found.failed else 0.0)
+    quality = 0.0 if "empty" in found.failed else profile.quality(standard, HARD_CHECK_LOGIT if found.failed else 0.0)
     failure = profile.failure.weights
     weighed = {name: failure[name] * value for name, value in standard.items() if name in failure}
     return Score(quality, profile.gain(standard, quality), found.failed, weighed)
@@ -134,4 +134,4 @@ def score(found: Measurements, family: Family, weights: Weights) -> Score:
 
 def signals_to_show(found: Measurements) -> dict[str, float]:
     """Returns the signals other than 0, the hard checks first."""
-    return {name: round(value, DECIMALS) for name, value in {**found.failed, **found.signals}.items() if value}
+    return {name: round(value, WEIGHT_DECIMALS) for name, value in {**found.failed, **found.signals}.items() if value}

@@ -12,7 +12,7 @@ from ..signals.instruction_following import is_in_wrong_language, misses_form, r
 from ..signals.instruction_following import runs_on as writes_others
 from ..signals.invention import takes_anything
 from ..signals.languages import novelty, plain_words, words_everywhere
-from ..signals.refusals import SHORT, denies_itself, excuses_itself, only_announces, only_replies
+from ..signals.refusals import PHRASE_CHARACTERS, denies_itself, excuses_itself, only_announces, only_replies
 from ..signals.refusals import gives_up as only_gives_up
 from ..signals.refusals import only_offers as offers_only
 from .case import Case, head_and_tail
@@ -53,7 +53,7 @@ def denial(case: Case) -> float:
 
 def only_gives_up_(case: Case) -> float:
     """Returns 1 for an answer that only says that it can't. After results, "nothing found" may be what they show."""
-    if case.calls or len(case.text) > SHORT:
+    if case.calls or len(case.text) > PHRASE_CHARACTERS:
         return 0.0
     # "I can't run commands" says no more than "I can't" where a tool runs commands.
     known = (*(tool.description for tool in case.context.tools), case.prompt)
@@ -106,7 +106,7 @@ def _asks_nothing(case: Case) -> bool:
     return not case.context.tools and only_replies(case.prompt)
 
 
-REPETITION = 0.6
+REPETITIVE_SHARE = 0.6
 
 
 def empty(case: Case) -> float:
@@ -124,7 +124,7 @@ def loop(case: Case) -> float:
 def repetition(case: Case) -> float:
     """Returns the share of repeated text unless an answer is stated: some models loop after the right one."""
     share = case.repeated_words
-    return share if share > REPETITION and not case.states_answer else 0.0
+    return share if share > REPETITIVE_SHARE and not case.states_answer else 0.0
 
 
 def is_truncated(case: Case) -> float:
@@ -155,7 +155,7 @@ def unfit_again(case: Case) -> float:
     return float(bool(measures.get("unknown_parameter") or measures.get("missing_required")))
 
 
-EARLIER = 6
+EARLIER_ANSWERS = 6
 _LEAST_WORDS = 8
 
 
@@ -184,7 +184,7 @@ def repeats_other(case: Case) -> float:
 def _latest_texts(case: Case, role: Role) -> list[str]:
     """Returns the newest texts of a role in order, reading no more of the history than needed."""
     newest = (message.text for message in reversed(case.context.history) if message.role == role)
-    return [*islice(newest, EARLIER)][::-1]
+    return [*islice(newest, EARLIER_ANSWERS)][::-1]
 
 
 def wrong_language(case: Case) -> float:

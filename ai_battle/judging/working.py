@@ -30,7 +30,7 @@ _NOT_LISTED = re.compile(
     r"\bnot (?:listed|among|in the options|one of|given)\b|\bclosest\b|\bnone of the (?:options|choices|answers)\b"
     r"|\bdoes(?:n't| not) match any\b|\bno (?:correct|matching) option\b",
 )
-_ARTICLE = 4
+_ARTICLE_CHARACTERS = 4
 _DIGIT, _DIGITS = re.compile(r"\d"), re.compile(r"\d(?:[\d.,]*\d)?")
 _FORMULA = re.compile(r"[=+*/^_]")
 FEW_NUMBERS, _SHORT, NEAR_OPTION = 2, 25, 0.01
@@ -95,7 +95,7 @@ def _is_near_option(result: float, value: float) -> bool:
 def _before_answer(text: str) -> str:
     """Returns the text before the last announcement of an answer."""
     last = text.rfind("answer")
-    return text[: max(0, last - _ARTICLE)] if last >= 0 else text
+    return text[: max(0, last - _ARTICLE_CHARACTERS)] if last >= 0 else text
 
 
 def _is_number(option: str) -> bool:
@@ -107,7 +107,7 @@ CONSTANTS = {0.0, 1.0, 2.0, 3.0, 4.0, 7.0, 10.0, 12.0, 24.0, 30.0, 52.0, 60.0, 1
 FEW, SHORT = 3, 40
 NEAR, ROUNDING, SHOWN, CENT = 0.005, 1e-9, 0.9999, 0.01
 # All pairs of known numbers are combined, so their number is bounded.
-MOST = 16
+MAX_NUMBERS = 16
 _COMPARES = (" than ", "as many", "as much", "twice", " times")
 _MARKS = ("####", "\\boxed", 'answer":', 'answer" :')
 _EQUAL = ("=", "\u2248", "equals", "~")
@@ -165,7 +165,7 @@ def number_misread(case: Case) -> float | None:
     given, used = rounded_values(case.facts), rounded_values(case.numbers)
     if all(number <= FEW or stands_among(number, used) for number in given):
         return 0.0
-    return float(any(_strange(case, _known_numbers(case, given), sorted(given)[-MOST:])))
+    return float(any(_strange(case, _known_numbers(case, given), sorted(given)[-MAX_NUMBERS:])))
 
 
 def _known_numbers(case: Case, given: set[float]) -> set[float]:
@@ -295,7 +295,7 @@ def final_off_sums(case: Case) -> float | None:
     others = others.union(*((claim.value, claim.true, *claim.operands) for claim in case.claims))
     within = max(unit * SHOWN, _grain(final) / 2)
     is_known = any(abs(abs(n * factor) - final) <= within for n, factor in product(others, case.once(_factors)))
-    return float(not is_known and not _is_one_step_from(sorted(others)[-MOST:], final, unit))
+    return float(not is_known and not _is_one_step_from(sorted(others)[-MAX_NUMBERS:], final, unit))
 
 
 def _final_number(case: Case) -> float | None:

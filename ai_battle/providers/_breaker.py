@@ -60,11 +60,11 @@ def _loop_values() -> dict[Hashable, Any]:
 FAILURES, ENOUGH_CALLS = 5, 20
 MINUTE, PROBE_AFTER = 60.0, 30.0
 """Seconds."""
-LIMITED = 10
+LIMITED_IN_A_ROW = 10
 """This many 429 in a row, without another answer between them, are not one client's own rate limit."""
-LONGEST = 60.0
+MAX_PAUSE_SECONDS = 60.0
 """Seconds for which they close a model's circuit at most, even if the provider asks for more."""
-PROBE = 5.0
+PROBE_SECONDS = 5.0
 """Seconds that a caller is told to wait while another call probes."""
 MOST_MODELS = 1_000
 """Models of one upstream whose failures are remembered; the least recently used one is dropped first."""
@@ -95,7 +95,7 @@ class CircuitBreaker:
     After `FAILURES` in a row the circuit is open: no calls for `PROBE_AFTER` seconds, then one call probes while the
     others wait for its outcome. Overlapping failures count once, as one outage hits them all; `is_failure` says which
     errors count. A model's circuit (`of_model`) also opens if half of a minute's calls failed (of `ENOUGH_CALLS` or
-    more), and calls pause after `LIMITED` 429 in a row.
+    more), and calls pause after `LIMITED_IN_A_ROW` 429 in a row.
     """
 
     def __init__(self, is_failure: Callable[[ProviderError], bool], *, of_model: bool = True) -> None:
@@ -116,7 +116,7 @@ class CircuitBreaker:
         until = self._closed_until
         if self._is_open:
             if self._probe is not None and not for_probe:
-                return PROBE
+                return PROBE_SECONDS
             if self._probe is None:
                 until = max(until, self._failed_at + PROBE_AFTER)
         return max(until - asyncio.get_running_loop().time(), 0.0) if until else 0.0
@@ -187,8 +187,8 @@ class CircuitBreaker:
         if error is None or not self.is_failure(error):
             self._record_answer(begun)
             # Fewer 429 may be due to one client's own limit.
-            if error and error.retry_after and self._of_model and self._limited >= LIMITED:
-                self.close_for(min(error.retry_after, LONGEST))
+            if error and error.retry_after and self._of_model and self._limited >= LIMITED_IN_A_ROW:
+                self.close_for(min(error.retry_after, MAX_PAUSE_SECONDS))
         elif begun >= self._failed_at:  # else it overlapped a failed call, and the same outage must not count twice
             self._failures += 1
             self._failed_at = asyncio.get_running_loop().time()

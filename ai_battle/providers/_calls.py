@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..config.discussion import Timeouts
 
 _ends: ContextVar[float] = ContextVar("ends", default=inf)
-GRACE = 0.25  # seconds
+GRACE_SECONDS = 0.25  # seconds
 FIRST_CONTENT = 0.75  # of the total time, unless `first_byte` is given
 MOST_STALLS = 2  # that a call may have before it is given up at the next one
 
@@ -82,7 +82,7 @@ class _MovingTimeout(ABC):
 class Deadline(_MovingTimeout):
     """Ends the block at `ends` (loop time), and limits the `Clocks` inside to the same time.
 
-    These end first, since their errors know how much had arrived; this deadline comes `GRACE` seconds later.
+    These end first, since their errors know how much had arrived; this deadline comes `GRACE_SECONDS` seconds later.
     """
 
     def __init__(self, ends: float, message: str) -> None:
@@ -100,7 +100,7 @@ class Deadline(_MovingTimeout):
         super().__exit__(kind, error, trace)
 
     def due(self) -> float:
-        return self._ends + GRACE
+        return self._ends + GRACE_SECONDS
 
     def error(self) -> TimedOut:
         return TimedOut(self._message)

@@ -22,8 +22,8 @@ from ..core.files import cache_directory, make_private
 from ._endpoints import provider_traits
 from ._names import ModelName
 
-SECONDS = 24 * 3600  # for which a refusal counts, as servers and their models change
-_LARGE = 256 * 1024  # bytes of the file above which old entries are removed
+REFUSAL_SECONDS = 24 * 3600  # for which a refusal counts, as servers and their models change
+_CLEANED_FROM_BYTES = 256 * 1024  # bytes of the file above which old entries are removed
 NOTHING_REFUSED: frozenset[str] = frozenset()
 _log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class RefusalMemory:
                 self._seen = seen
         except OSError:
             return
-        if stat.st_size > _LARGE:
+        if stat.st_size > _CLEANED_FROM_BYTES:
             self._compact()
 
     def _read(self) -> None:
@@ -117,7 +117,7 @@ _memories: dict[Path, RefusalMemory] = {}
 
 
 def _fresh(refused: Mapping[str, float]) -> Mapping[str, float]:
-    earliest = time.time() - SECONDS
+    earliest = time.time() - REFUSAL_SECONDS
     return {name: at for name, at in sorted(refused.items()) if at > earliest}
 
 

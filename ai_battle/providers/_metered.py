@@ -25,11 +25,11 @@ FEWEST_CHARACTERS, MOST_CHARACTERS = 1.0, 8.0
 """Bounds on the characters per token; a rate beyond them means that tokens were used for something else than text."""
 INPUT_MARGIN = 1.25
 """The factor by which a request's tokens may exceed the estimate, besides the excess seen before."""
-HIDDEN = 500
+PROVIDER_TOKENS = 500
 """Tokens that a provider may add to the first request: its template, its own text about tools."""
 SHORTEST_ANSWER = 256
 """Tokens below which a limit does not shorten an answer, as it would be cut off; later twice the longest so far."""
-UNBOUNDED = 8_192
+ASSUMED_OUTPUT_TOKENS = 8_192
 """Tokens assumed for an answer under a limit if neither `max_tokens` nor the model's own maximum is known."""
 
 MostOutput = Callable[[ModelRequest], int | None]
@@ -111,11 +111,11 @@ class Meter:
         """Returns the upper bound of a call's cost, plus any excess over such a bound seen before."""
         most = self._terms.most_output(request)
         estimate = self._input.estimate(request)
-        beyond = HIDDEN if self._beyond_input is None else self._beyond_input
+        beyond = PROVIDER_TOKENS if self._beyond_input is None else self._beyond_input
         input_tokens = int(estimate * INPUT_MARGIN) + beyond
         rates = self.price.highest_rates(input_tokens) if self.price else None
         least = None if request.options.get("max_tokens") else 2 * self._longest
-        output_tokens = (most or UNBOUNDED) + self._beyond_output
+        output_tokens = (most or ASSUMED_OUTPUT_TOKENS) + self._beyond_output
         return Quote(self.model, input_tokens, output_tokens, rates, least, self._terms.paid)
 
     def within(self, reservation: Reservation, request: ModelRequest) -> ModelRequest:

@@ -30,7 +30,7 @@ _BETWEEN = " .:=\uff1a\u662f\u306f"
 _LOCAL = re.compile(rf"\d(?:[ ./-]?\d){{5,14}}(?![{ASCII}]|-\d)")
 _DIGITS = re.compile(r"\D*+(\d*)")
 """Digits and the text before them; matching that text is twice as fast as searching for digits."""
-CUE = 40
+CUE_CHARACTERS = 40
 """Characters before a number in which words may say what it is."""
 _GAP = r"[ .\xa0-]"
 _NUMBERS: Mapping[str, str] = {
@@ -115,7 +115,7 @@ def _number_at(text: str, digits: int) -> Place | None:
 def _phone_at(text: str, at: int) -> Place | None:
     """Returns a phone number of any form after a word that announces one."""
     if found := _LOCAL.match(text, at):
-        cue = text[max(0, at - CUE) : at].rstrip(_BETWEEN)
+        cue = text[max(0, at - CUE_CHARACTERS) : at].rstrip(_BETWEEN)
         if cue[-1:].isalpha() and _PHONE_CUE.search(cue):
             return at, found.end(), "PHONE"
     return None

@@ -94,7 +94,7 @@ def _digest(value: Any) -> str:
 
 
 VERSION = 1
-_SHOWN = 60  # characters of a message in an error
+_SHOWN_LENGTH = 60  # characters of a message in an error
 _log = logging.getLogger(__name__)
 
 
@@ -197,8 +197,8 @@ class RecordedExchanges:
             return f"{len(before)} messages were recorded, {len(now)} are asked"
         was = self._text_of(before[equal])
         return (
-            f"message {equal + 1} of {len(now)} was {was[:_SHOWN]!r} and is {messages[equal].text[:_SHOWN]!r} "
-            f"(as {messages[equal].role})"
+            f"message {equal + 1} of {len(now)} was {was[:_SHOWN_LENGTH]!r} and is "
+            f"{messages[equal].text[:_SHOWN_LENGTH]!r} (as {messages[equal].role})"
         )
 
 

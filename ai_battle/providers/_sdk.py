@@ -16,7 +16,7 @@ from ._breaker import loop_resource
 from ._settings import Access
 from ._transport import HttpReply, Transport
 
-_PIECE = 64 * 1024
+_PIECE_BYTES = 64 * 1024
 _GZIP_OR_ZLIB = zlib.MAX_WBITS + 32
 _PLAIN = ("AsyncOpenAI", "AsyncAnthropic")
 
@@ -123,6 +123,6 @@ async def _inflate(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
     inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
     async for data in chunks:
         while data:
-            if piece := inflater.decompress(data, _PIECE):
+            if piece := inflater.decompress(data, _PIECE_BYTES):
                 yield piece
             data = inflater.unconsumed_tail

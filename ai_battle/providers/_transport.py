@@ -80,8 +80,8 @@ MOST_BYTES = 16 * 2**20
 MOST_REDIRECTS = 3
 REDIRECTS = frozenset({301, 302, 307, 308})
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
-_LARGE = 2**20  # bytes of a body above which aiohttp would warn if it were given as bytes
-_PIECE = 100  # bytes of an unstreamed body that count as content
+_STREAMED_FROM_BYTES = 2**20  # bytes of a body above which aiohttp would warn if it were given as bytes
+_PIECE_BYTES = 100  # bytes of an unstreamed body that count as content
 _DRAIN_SECONDS = 0.25  # seconds
 _LISTENER_SECONDS = 1.0  # seconds
 Headers: TypeAlias = CIMultiDict[str]
@@ -127,14 +127,14 @@ class HttpReply:
         return data
 
     async def whole(self, mark_content: Callable[[], None] = lambda: None) -> bytes:
-        """Returns the whole body, calling `mark_content` for every `_PIECE` bytes.
+        """Returns the whole body, calling `mark_content` for every `_PIECE_BYTES` bytes.
 
         Leading white space and single bytes are keep-alives and do not count as content.
         """
         marked = 0
         while not self._at_end() and (data := await self.more()):
             self.body += data if self.body else data.lstrip()
-            if len(self.body) - marked >= _PIECE:
+            if len(self.body) - marked >= _PIECE_BYTES:
                 marked = len(self.body)
                 mark_content()
         return bytes(self.body)
@@ -246,7 +246,7 @@ class AiohttpTransport(Transport):
         self, method: str, url: URL, body: bytes, headers: Headers, *, again: bool = True
     ) -> aiohttp.ClientResponse:
         session = await loop_resource(AiohttpTransport, _session)
-        data = BytesIO(body) if len(body) > _LARGE else body or None
+        data = BytesIO(body) if len(body) > _STREAMED_FROM_BYTES else body or None
         try:
             return await session.request(
                 method, url, data=data, headers=headers, timeout=self._timeout,

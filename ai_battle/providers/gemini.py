@@ -24,12 +24,12 @@ _STREAMED = "streamGenerateContent?alt=sse"
 _WHOLE = "generateContent"
 
 
-_TILE = 768
+_TILE_PIXELS = 768
 
 
 def _picture_tokens(width: int, height: int) -> int:
     """Returns 258 tokens, or for sides above 384 px 258 per tile of 768 px (ai.google.dev/gemini-api/docs/tokens)."""
-    return 258 if max(width, height) <= 384 else 258 * ceil(width / _TILE) * ceil(height / _TILE)
+    return 258 if max(width, height) <= 384 else 258 * ceil(width / _TILE_PIXELS) * ceil(height / _TILE_PIXELS)
 
 
 TRAITS = ProviderTraits(

@@ -96,7 +96,7 @@ def _unpack(file: BinaryIO, form: str) -> tuple[Any, ...]:
     return packed.unpack(file.read(packed.size))
 
 
-_SLOTS = 4
+_PARALLEL_SLOTS = 4
 _QUIET = -1
 
 
@@ -171,7 +171,7 @@ def _start(wanted: EngineSettings) -> Engine:
     params.n_ctx = wanted.context
     if wanted.threads:
         params.cpuparams.n_threads = wanted.threads
-    params.n_parallel = _SLOTS
+    params.n_parallel = _PARALLEL_SLOTS
     params.kv_unified = True
     params.hostnames = ["127.0.0.1"]
     params.port = 0
@@ -189,7 +189,7 @@ def _start(wanted: EngineSettings) -> Engine:
     return Engine(wanted, key, server)
 
 
-_CONTEXT = 16_384
+_DEFAULT_CONTEXT = 16_384
 
 
 class GgufClient(ModelClient):
@@ -224,7 +224,7 @@ class GgufClient(ModelClient):
         self._client = self._engine = None
 
     async def _load(self, request: ModelRequest) -> ModelClient:
-        wanted = self._num_ctx or int(request.options.get("num_ctx") or _CONTEXT)
+        wanted = self._num_ctx or int(request.options.get("num_ctx") or _DEFAULT_CONTEXT)
         context = min(wanted, self.trained_context or wanted)
         self._engine = await acquire(EngineSettings(self.path, context, self._threads))
         self._client = openai.create(

@@ -173,7 +173,7 @@ def _seconds(value: object, where: str) -> float:
     raise ConfigError(f"{where} is {value!r}; write seconds, such as 0.2.")
 
 
-_REMEMBERED = 1_000
+_REMEMBERED_REQUESTS = 1_000
 _WORDS = re.compile(r"\s*\S+\s*|\s+")
 Entry = str | Mapping[str, Any] | ToolCall | Callable[[ModelRequest], Any]
 
@@ -206,7 +206,7 @@ class ScriptedClient(ModelClient):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         self.requests.append(request)
-        del self.requests[:-_REMEMBERED]
+        del self.requests[:-_REMEMBERED_REQUESTS]
         before = self.position
         reply = self._next(request)
         if self.position != before:

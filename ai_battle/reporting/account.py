@@ -25,8 +25,8 @@ from ..core.exchange import NOTHING_USED, Usage
 from ..core.helping import HelpSummed, HintGiven, RunJudged
 
 UNFINISHED = "unfinished"
-BARS = 120
-LISTED = 200
+MAX_BARS = 120
+MAX_HINTS = 200
 LONGEST_TITLE = 120
 WIDE, HIGH, ABOVE, WIDEST_BAR = 640, 160, 8, 96
 """The size of the picture of all turns, and the space above the highest bar."""
@@ -75,7 +75,7 @@ class TurnBars:
             self.bars[-1] = _sum(self.bars[-1], bar)
             self._in_last += 1
             return
-        if len(self.bars) == 2 * BARS:
+        if len(self.bars) == 2 * MAX_BARS:
             self.bars = [_sum(a, b) for a, b in zip(self.bars[::2], self.bars[1::2], strict=True)]
             self.width *= 2
         self.bars.append(bar)
@@ -127,7 +127,7 @@ class SignalRow(NamedTuple):
 class SignalCurves:
     """The measures of the turns of a run. If there are too many, of every second turn, then of every fourth.
 
-    `hints` holds up to `LISTED` hints that were given.
+    `hints` holds up to `MAX_HINTS` hints that were given.
     """
 
     rows: list[SignalRow] = field(default_factory=list)
@@ -136,7 +136,7 @@ class SignalCurves:
     _passed: int = 0
 
     def mark(self, hint: HintGiven) -> None:
-        if len(self.hints) < LISTED:
+        if len(self.hints) < MAX_HINTS:
             self.hints.append(hint)
 
     def take(self, turn: TurnFinished) -> None:
@@ -145,7 +145,7 @@ class SignalCurves:
         self._passed += 1
         if self._passed % self.width == 0:
             self.rows.append(SignalRow(turn.turn, turn.speaker, turn.signals))
-        if len(self.rows) > LISTED:
+        if len(self.rows) > MAX_HINTS:
             self.rows, self.width = self.rows[1::2], 2 * self.width
 
     @property
@@ -182,7 +182,7 @@ class RunAccount:
     """The sums of a run. `overhead` is usage outside of turns: speaker selection, summaries, the outcome.
 
     `goal` is the topic of the run; `config` its configuration as YAML, empty if it was started from Python. `called_in`
-    holds up to `LISTED` models other than the participants' own, `consulted` up to as many turns, with their
+    holds up to `MAX_HINTS` models other than the participants' own, `consulted` up to as many turns, with their
     participants, in which such models were called. `verdicts` holds what judges found, the latest last; `judging` is
     the usage of judges, which is not part of the run's usage. `seconds` leaves out the time until a run was resumed.
     """
@@ -263,7 +263,7 @@ class RunAccount:
             return
         self.participant(entry.speaker).usage += entry.usage
         key = (entry.speaker, entry.role != "own")
-        if entry.role != "own" and entry.model not in self.called_in and len(self.called_in) < LISTED:
+        if entry.role != "own" and entry.model not in self.called_in and len(self.called_in) < MAX_HINTS:
             self.called_in.append(entry.model)
         took = (entry.usage.total_tokens, entry.seconds, entry.usage.cost_usd or 0.0)
         bar[key] = _plus(bar.get(key, NOTHING), took)
@@ -272,7 +272,7 @@ class RunAccount:
         bar = self._open.pop(event.speaker, {})
         if any(is_other for _, is_other in bar):
             self.consulted_turns += 1
-            if isinstance(event, TurnFinished) and len(self.consulted) < LISTED:
+            if isinstance(event, TurnFinished) and len(self.consulted) < MAX_HINTS:
                 self.consulted.append((event.turn, event.speaker))
         self.bars.add(bar)
         if isinstance(event, TurnFinished):

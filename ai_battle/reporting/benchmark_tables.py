@@ -11,7 +11,7 @@ from ..benchmark.paired import ComparedPair, Verdict
 from ..benchmark.summary import BenchmarkSummary, DatasetQuality, SettingRow
 from ..benchmark.sweep import SweepResult
 from ..core.texts import about, printable
-from .figures import NONE, PER, UNKNOWN, colour, count, dollars, percent, price, seconds, short
+from .figures import NONE, TASKS, UNKNOWN, colour, count, dollars, percent, price, seconds, short
 
 MOST_MATRIX = 16
 MOST_SIGNALS = 20
@@ -24,9 +24,9 @@ KINDS: Mapping[Verdict, str] = {
 }
 _OPPOSITE: Mapping[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 LEAST_SHOWN = 0.05
-DEAR = f"$ / {PER:,} tasks"
-HELP_PRICE = f"help $ / {PER:,} tasks"
-TOKENS = f"tokens / {PER:,} tasks"
+DEAR = f"$ / {TASKS:,} tasks"
+HELP_PRICE = f"help $ / {TASKS:,} tasks"
+TOKENS = f"tokens / {TASKS:,} tasks"
 """The column that replaces dollars if no prices are known."""
 
 
@@ -144,7 +144,7 @@ _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
     "quality": lambda row: _share(row.quality, row.low, row.high),
     "tasks": lambda row: _cell(row.n, "{:,}".format),
     DEAR: _price,
-    TOKENS: lambda row: _cell(row.effort, lambda value: count(round(value * PER))),
+    TOKENS: lambda row: _cell(row.effort, lambda value: count(round(value * TASKS))),
     "right / $": lambda row: _cell(row.quality_per_dollar, "{:,.0f}".format),
     "median": lambda row: _cell(
         row.seconds_p50, seconds, _interval(row.seconds_p50_low, row.seconds_p50_high, seconds)

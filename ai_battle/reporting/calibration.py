@@ -9,7 +9,7 @@ from statistics import stdev
 from textwrap import fill
 from typing import NamedTuple
 
-from ..judging.calibrate import SURE, Report, Target, surpluses
+from ..judging.calibrate import Z_95, Report, Target, surpluses
 from ..judging.calibration import Point
 from ..judging.measures import curve, interval, mean
 from ..judging.promise import Promise
@@ -17,13 +17,13 @@ from .charts import Axes, Points, Scale
 from .figures import dollars
 from .pages import page as page_of
 
-COLUMNS = 78
+YAML_WIDTH = 78
 TIED = "\u00a0"
-SHARES = 20
-SHARES_OF_HELP = [n / SHARES for n in range(SHARES + 1)]
-LETTERS = 14
+SHARE_STEPS = 20
+SHARES_OF_HELP = [n / SHARE_STEPS for n in range(SHARE_STEPS + 1)]
+LABEL_HEIGHT = 14
 LEFT, RIGHT, TOP, BOTTOM = 60, 640, 32, 322
-WIDTH = 24
+BAR_WIDTH = 24
 RIVALS = ("random", "length", "oracle")
 _PLAIN = re.compile(r"[\w./~-]+")
 
@@ -100,7 +100,7 @@ def likely(report: Report) -> Point | None:
 
 
 def fragment(report: Report, path: str | None = None) -> str:
-    """Returns the YAML for a pair: the path of the calibration, or all of it in lines of `COLUMNS`."""
+    """Returns the YAML for a pair: the path of the calibration, or all of it in lines of `YAML_WIDTH`."""
     if path:
         named = f"calibration: {path if _PLAIN.fullmatch(path) else json.dumps(path)}"
         return f"{named}\n{_promise_key(report.calibration.promise)}".rstrip()
@@ -108,7 +108,7 @@ def fragment(report: Report, path: str | None = None) -> str:
     needed = {key: value for key, value in kept.items() if value or key == "cut"}
     mapping = json.dumps(needed, separators=(", ", f":{TIED}"))  # no-break spaces, so that no line breaks after a key
     lines = fill(
-        f"calibration: {mapping}", COLUMNS, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        f"calibration: {mapping}", YAML_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
     return lines.replace(TIED, " ")
 
@@ -189,7 +189,7 @@ def _advantage(report: Report) -> tuple[float, float]:
     better = [large - small for small, large in zip(report.small, report.large, strict=True)]
     if len(better) < 2:
         return 0.0, 0.0
-    error = SURE * stdev(better) / len(better) ** 0.5
+    error = Z_95 * stdev(better) / len(better) ** 0.5
     return mean(better) - error, mean(better) + error
 
 
@@ -214,17 +214,17 @@ def lines(report: Report) -> tuple[CurveLine, ...]:
     rivals = {"detector": report.scores, "length": report.lengths, "oracle": better}
     ranked = [CurveLine(name, tuple(_samples(curve(list(scores), small, large)))) for name, scores in rivals.items()]
     low, high = mean(small), mean(large)
-    random = tuple(low + (high - low) * share / SHARES for share in range(SHARES + 1))
+    random = tuple(low + (high - low) * share / SHARE_STEPS for share in range(SHARE_STEPS + 1))
     return (*ranked, CurveLine("random", random), _level("never", low), _level("always", high))
 
 
 def _level(name: str, quality: float) -> CurveLine:
-    return CurveLine(name, (quality,) * (SHARES + 1))
+    return CurveLine(name, (quality,) * (SHARE_STEPS + 1))
 
 
 def _samples(quality: Sequence[float]) -> Iterator[float]:
     last = len(quality) - 1
-    return (quality[round(share * last / SHARES)] for share in range(SHARES + 1))
+    return (quality[round(share * last / SHARE_STEPS)] for share in range(SHARE_STEPS + 1))
 
 
 def rows(report: Report) -> Iterator[str]:
@@ -239,11 +239,11 @@ def rows(report: Report) -> Iterator[str]:
 
 
 def _row(point: Point, qualities: Mapping[str, Sequence[float]]) -> str:
-    share = round(point.help_rate * SHARES)
+    share = round(point.help_rate * SHARE_STEPS)
     others = " ".join(f"{qualities[name][share]:6.3f}" for name in RIVALS)
     span = f"{point.low:.3f} … {point.high:.3f}"
     low, high = min(map(min, qualities.values())), max(map(max, qualities.values()))
-    bar = "█" * round(WIDTH * (point.quality - low) / ((high - low) or 1))
+    bar = "█" * round(BAR_WIDTH * (point.quality - low) / ((high - low) or 1))
     return f"{point.help_rate:5.0%}   {point.quality:.3f}  {span}   {others}  {bar}".rstrip()
 
 
@@ -287,5 +287,5 @@ def _names(curves: Sequence[CurveLine], up: Scale) -> Iterator[tuple[str, float]
     """Places the name of each line near its end and below the one above it."""
     free = 0.0
     for line in sorted(curves, key=lambda line: line.quality[-3], reverse=True):
-        free = max(up(line.quality[-3]), free + LETTERS)
+        free = max(up(line.quality[-3]), free + LABEL_HEIGHT)
         yield line.name, free

@@ -8,13 +8,13 @@ from .figures import whole
 
 STEPS = (1, 2, 2.5, 5, 10)
 TICKS, FEW_TICKS = 5, 3
-WIDE = 25
+LOG_SCALE_FACTOR = 25
 """Ranges whose ends differ by this factor use a logarithmic scale."""
 
 TICK_DISTANCE, TICK_SHARE = 44, 0.1
 """The least distance of two labelled ticks, also as a share of the axis, as a phone shows long axes smaller."""
 
-SIDE = 340
+SIDE_PIXELS = 340
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 44
 Box = tuple[float, float, float, float]
 Points = Sequence[tuple[float, float]]
@@ -54,7 +54,7 @@ class Scale:
 def fitting(values: Sequence[float], start: float, end: float, *, logs: bool = False) -> Scale:
     """Returns a scale that holds all values with some room; with `logs`, logarithmic if they are far apart."""
     low, high = min(values), max(values)
-    if logs and low > 0 and high / low > WIDE:
+    if logs and low > 0 and high / low > LOG_SCALE_FACTOR:
         return Scale(low / 1.5, high * 1.5, start, end, is_log=True)
     room = (high - low) * 0.08 or abs(high) * 0.1 or 1.0
     return Scale(max(0.0, low - room) if low >= 0 else low - room, high + room, start, end)
@@ -110,8 +110,8 @@ def shares(values: Sequence[float], start: float, end: float) -> Scale:
 
 def square(qualities: Sequence[float] = ()) -> Axes:
     """Returns axes for shares both ways; the vertical one covers `qualities`."""
-    up = shares(qualities, SIDE - BOTTOM, TOP) if qualities else Scale(0, 1, SIDE - BOTTOM, TOP)
-    return Axes(Scale(0, 1, LEFT, SIDE - RIGHT), up)
+    up = shares(qualities, SIDE_PIXELS - BOTTOM, TOP) if qualities else Scale(0, 1, SIDE_PIXELS - BOTTOM, TOP)
+    return Axes(Scale(0, 1, LEFT, SIDE_PIXELS - RIGHT), up)
 
 
 def label_boxes(

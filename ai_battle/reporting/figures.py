@@ -4,11 +4,11 @@ from datetime import datetime
 
 UNKNOWN = "unknown"
 NONE = "\N{EN DASH}"
-PER = 1_000
+TASKS = 1_000
 """The number of tasks that a price is given for: that of a single one is too small to read."""
 
 AXES = {
-    "dollars": f"dollars for {PER:,} tasks",
+    "dollars": f"dollars for {TASKS:,} tasks",
     "tokens": "tokens for a task",
     "seconds": "seconds for a task",
 }
@@ -44,8 +44,8 @@ def cost(amount: float | None) -> str:
 
 
 def price(amount: float | None) -> str:
-    """Returns the price of `PER` tasks, given that of one."""
-    return dollars(None if amount is None else amount * PER)
+    """Returns the price of `TASKS` tasks, given that of one."""
+    return dollars(None if amount is None else amount * TASKS)
 
 
 def duration(seconds: float) -> str:
@@ -71,7 +71,7 @@ def seconds(value: float) -> str:
 def effort(value: float, axis: str) -> str:
     """Formats what a task takes, in the unit of an axis."""
     if axis == "dollars":
-        return f"${value * PER:,.4g}"
+        return f"${value * TASKS:,.4g}"
     return seconds(value) if axis == "seconds" else f"{value:,.0f}"
 
 

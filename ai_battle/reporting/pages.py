@@ -25,7 +25,7 @@ HERE = Path(__file__).parent / "templates"
 _OFF = ("link", "image", "autolink", "reference", "entity", "code", "lheading", "hr", "html_block", "html_inline")
 _DEEP = re.compile(r"^(?:[ \t]*(?:[>*+-]|\d{1,9}[.)])){20}|^[ \t]{60}", re.MULTILINE)
 """Nesting deeper than markdown-it parses; it would drop the text."""
-_DEEPEST = 120
+_MAX_NESTING = 120
 _LONGEST, _LONGEST_LINE = 4_000, 96
 
 
@@ -132,7 +132,7 @@ def _template_cache() -> _TemplateCache | None:
 @cache
 def _markdown() -> MarkdownIt:
     """Parses everyday Markdown: line ends are breaks, headings are paragraphs, and no element has a style."""
-    made = MarkdownIt("commonmark", {"html": False, "breaks": True, "xhtmlOut": False, "maxNesting": _DEEPEST})
+    made = MarkdownIt("commonmark", {"html": False, "breaks": True, "xhtmlOut": False, "maxNesting": _MAX_NESTING})
     made.enable("table").disable(list(_OFF))
     for name in ("th", "td"):
         made.add_render_rule(f"{name}_open", lambda _, tokens, at, *rest: f"<{tokens[at].tag}>")

@@ -18,9 +18,9 @@ from .figures import count_of
 Weighted: TypeAlias = Sequence[tuple[float, float]]
 """Values, each with the number of requests that it represents."""
 ALL = "all"
-FEW = 30
+MIN_TRIALS = 30
 """Fewer comparisons than this do not allow a verdict."""
-INCONSISTENT = 0.2
+INCONSISTENT_SHARE = 0.2
 """The share of comparisons that may change when the answers are swapped before the judge counts as unreliable."""
 MOST_LOST, EXCERPT = 20, 100
 HEAD = ("", "compared", "better", "as good", "worse", "helped", "needlessly", "lost, with its 95 % interval")
@@ -103,9 +103,10 @@ class PairEvidence:
         if self.fallback:
             return f"No: {self.fallback.why}"
         whole = self.whole
-        if not whole or whole.trials < FEW:
-            return f"Not known yet: {count_of(whole.trials if whole else 0, 'comparison')}, and {FEW} are the least."
-        if self.unsteady > INCONSISTENT:
+        if not whole or whole.trials < MIN_TRIALS:
+            trials = count_of(whole.trials if whole else 0, "comparison")
+            return f"Not known yet: {trials}, and {MIN_TRIALS} are the least."
+        if self.unsteady > INCONSISTENT_SHARE:
             return (
                 f"Not known: in {self.unsteady:.0%} of the comparisons the judge decided otherwise when the answers "
                 "were swapped; name another judge."

@@ -47,7 +47,7 @@ from ..core.texts import about, limit_amount, one_line
 from ..core.tooling import FabricationSuspected, ToolDecided, ToolProposed
 from .figures import count, count_of, dollars, duration
 
-LINE = 72
+TITLE_CHARACTERS = 72
 """Characters of arguments or a result in the title of a call."""
 HELP_HEADS = ("participant", "role", "calls", "time", "tokens in", "tokens out", "cost")
 STOPS: Mapping[Stop, str] = {
@@ -342,7 +342,7 @@ def _plain(value: object) -> str:
 
 
 def _short_words(text: str) -> str:
-    return one_line(text[: 3 * LINE], LINE)
+    return one_line(text[: 3 * TITLE_CHARACTERS], TITLE_CHARACTERS)
 
 
 def arguments(call: ToolCall) -> str:

@@ -29,7 +29,7 @@ from ..providers.person import NAME as PERSON
 from ..wire import openai
 from .sentences import attachment
 
-LONGEST = 32_000
+EXAMPLE_TOKENS = 32_000
 """Estimated tokens of an example. A longer discussion becomes several, each starting with the prompt."""
 PLAIN: Naming = "plain"
 PREFIXED: Naming = "prefixed"
@@ -102,7 +102,7 @@ class _Learner:
 
     @property
     def is_full(self) -> bool:
-        return self._tokens > LONGEST and self.has_answered
+        return self._tokens > EXAMPLE_TOKENS and self.has_answered
 
     def note(self, event: TurnStarted | ToolsOffered | DraftDropped) -> None:
         match event:

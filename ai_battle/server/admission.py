@@ -19,7 +19,7 @@ MEGABYTE = 1024 * 1024
 SOON, MINUTE = 1.0, 60.0
 POLL_SECONDS = 0.05
 """Seconds between two attempts to get a place that another worker may free."""
-SHARE = 0.75
+KEY_SHARE = 0.75
 """The share of all places, and of the queue, that one of several keys may take."""
 
 
@@ -117,7 +117,7 @@ class Admission:
         return granted
 
     def _share(self, places: int, holder: KeyHolder) -> int:
-        return max(1, int(places * SHARE)) if holder.is_one_of_several else places
+        return max(1, int(places * KEY_SHARE)) if holder.is_one_of_several else places
 
     def _take(self, queue: KeyQueue) -> None:
         self._places_taken += 1

@@ -32,7 +32,7 @@ ERROR_CODES: Mapping[type[AIBattleError], str] = {
     BudgetExceeded: "too_many_requests",
 }  # fmt: skip
 STATUS_CODES = {404: "model_not_found", 503: "overloaded", 529: "overloaded"}
-PURPOSE = 200
+PURPOSE_LENGTH = 200
 """Characters of an advisor's instructions that help a model choose among several."""
 NO_ADVICE = "There is no advice; decide yourself, and go on."
 
@@ -99,7 +99,8 @@ class ConsultingClient(ModelClient):
         worker = ObservedClient(self._worker)
         advisors = {ObservedClient(each.client, each.prepare): each for each in self._advisors}
         named = [
-            NamedAdvisor(each.name, each.entry.instructions[:PURPOSE], client) for client, each in advisors.items()
+            NamedAdvisor(each.name, each.entry.instructions[:PURPOSE_LENGTH], client)
+            for client, each in advisors.items()
         ]
         wants = replace(request.wants, drafts=self._is_direct and request.wants.stream)
         gap = "\n\n" if self._api == "chat" else ""

@@ -15,7 +15,7 @@ from pydantic_core import to_json
 from ..core.errors import ConfigError
 from ..core.plugins import near
 from ..core.redaction import NO_SECRETS, Redactor
-from .metrics import LEFT, RequestStats, place_of
+from .metrics import CLIENT_LEFT, RequestStats, place_of
 
 LEVELS = ("debug", "info", "warning", "error", "critical")
 RANKS = {level: rank for rank, level in enumerate(LEVELS)}
@@ -44,7 +44,7 @@ class RequestLog:
 
     def log_request(self, stats: RequestStats) -> None:
         level = "warning" if stats.help_failed else "info"
-        if stats.status >= 400 and stats.status != LEFT:
+        if stats.status >= 400 and stats.status != CLIENT_LEFT:
             level = "warning" if stats.status < 500 else "error"
         self._write(level, lambda: self.redactor.line(to_json({**self._head(level), **_log_fields(stats)})))
 

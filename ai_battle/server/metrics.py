@@ -19,7 +19,7 @@ from .errors import BrokenStream, Crashed, Denied, client_failure
 from .keys import ANYBODY, KeyHolder
 from .routes import Route
 
-LEFT = 499
+CLIENT_LEFT = 499
 """The status in log and metrics for a client that did not wait for its answer."""
 UNVERIFIED = "unverified"
 """An answer that was to be verified by running it, and could not be."""
@@ -99,7 +99,7 @@ class RequestStats:
     def record_departure(self) -> None:
         """Records that the client left early. One that hangs up after the last event has the whole answer."""
         if not self.is_delivered:
-            self.status, self.error = LEFT, "Left"
+            self.status, self.error = CLIENT_LEFT, "Left"
 
     @property
     def ids(self) -> dict[str, str]:

@@ -12,7 +12,7 @@ from ..core.plugins import near
 from ..providers._endpoints import provider_traits
 from .errors import NoRoute
 
-MOST = 1000
+MAX_MODELS = 1000
 """Models on one page, the limit of Anthropic's API."""
 BEGUN = int(time.time())
 CREATED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BEGUN))
@@ -90,9 +90,9 @@ def model_list(routes: Routes, headers: Mapping[str, str], query: Mapping[str, s
 
 def _page(data: list[dict[str, Any]], query: Mapping[str, str]) -> tuple[list[dict[str, Any]], bool]:
     """Returns the models after or before the named one, and whether there are more."""
-    limit = query.get("limit", str(MOST))
-    if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:5]) <= MOST):
-        raise ConfigError(f"limit must be a whole number from 1 to {MOST}.")
+    limit = query.get("limit", str(MAX_MODELS))
+    if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:5]) <= MAX_MODELS):
+        raise ConfigError(f"limit must be a whole number from 1 to {MAX_MODELS}.")
     ids = [each["id"] for each in data]
     after, before = query.get("after_id", ""), query.get("before_id", "")
     rest = data[ids.index(after) + 1 if after in ids else 0 : ids.index(before) if before in ids else None]

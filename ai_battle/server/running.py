@@ -23,13 +23,13 @@ from .config import ConfigSource, ServerConfig, Stamps, file_stamps
 from .logs import ConnectionLog, Write
 from .state import ServerState
 from .upstreams import sharing_upstreams
-from .workers import BACKLOG, Command, Supervisor, Worker, address_of, take_places
+from .workers import LISTEN_BACKLOG, Command, Supervisor, Worker, address_of, take_places
 
 POLL_SECONDS = 1.0
 """Seconds between two checks of the file for changes."""
 KEEP_ALIVE = 75.0
 """Seconds an idle connection stays open: more than nginx's 60, so that it never reuses one just closed."""
-LINGER = 1.0
+LINGER_SECONDS = 1.0
 """Seconds for which the rest of a refused body is read, or an ended answer is written: clients get to see the error."""
 GC_THRESHOLDS = (2_000, 5, 2)
 ENDING = "Ending: no new requests; running answers are finished. A second signal ends at once."
@@ -56,9 +56,9 @@ async def listening(
         create_app(state),
         handler_cancellation=True,
         access_log=None,
-        shutdown_timeout=(grace + LINGER) / 2,  # aiohttp waits for handlers twice that long
+        shutdown_timeout=(grace + LINGER_SECONDS) / 2,  # aiohttp waits for handlers twice that long
         keepalive_timeout=KEEP_ALIVE,
-        lingering_time=LINGER,
+        lingering_time=LINGER_SECONDS,
         logger=ConnectionLog(lambda: state.log).logger,
     )
     await runner.setup()
@@ -94,9 +94,9 @@ async def _listen(limiter: "ConnectionLimiter", server: Server, worker: Worker |
     loop = asyncio.get_running_loop()
     if worker:
         given = [socket.socket(fileno=number) for number in worker.sockets]
-        return [await loop.create_server(limiter, sock=each, backlog=BACKLOG) for each in given]
+        return [await loop.create_server(limiter, sock=each, backlog=LISTEN_BACKLOG) for each in given]
     try:
-        return [await loop.create_server(limiter, server.host, server.port, backlog=BACKLOG)]
+        return [await loop.create_server(limiter, server.host, server.port, backlog=LISTEN_BACKLOG)]
     except OSError as error:
         where = f"{server.host}:{server.port}"
         raise ConfigError(f"Can't listen on {where}: {error.strerror}; choose another with --port.") from error

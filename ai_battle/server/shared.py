@@ -29,7 +29,7 @@ MERGE_SECONDS = 86_400.0
 """Seconds after which the sums of a dead worker are merged into one sum of all ended workers."""
 DOLLARS, PLACES = "dollars/", "places/"
 """Prefixes of names: spending of keys, and places, which are free again when the worker holding them is dead."""
-MORE = 4
+CLAIM_DIVISOR = 4
 """A worker claims a fourth more than it holds, if available, so that its next requests need not ask."""
 RETRY_SECONDS = 1.0
 """Seconds for which a store that failed is not asked again."""
@@ -111,7 +111,7 @@ class SharedCounts:
         """
         name = f"{DOLLARS}{payer}"
         try:
-            ahead = 0.0 if ask else own.aside / MORE
+            ahead = 0.0 if ask else own.aside / CLAIM_DIVISOR
             return await self._claim(name, Amounts(own.spent, own.aside), limit, ahead=ahead, ask=ask)
         except StoreError as error:
             if self.away.budgets == "open":
@@ -121,7 +121,7 @@ class SharedCounts:
     async def claim_place(self, key: str, held: int, most: int) -> bool:
         """Checks that all workers together answer at most `most` requests of a key, `held` of them this one."""
         try:
-            answer = await self._claim(f"{PLACES}{key}", Amounts(0.0, held), most, ahead=held // MORE)
+            answer = await self._claim(f"{PLACES}{key}", Amounts(0.0, held), most, ahead=held // CLAIM_DIVISOR)
             return answer is None or answer.granted
         except StoreError as error:
             self._refuse_requests(error)

@@ -26,7 +26,7 @@ EVENT_STREAM = {
 }
 """The last one keeps nginx from holding a stream back."""
 BYTES_PER_TOKEN = 4
-HIGH = 256 * 1024
+HIGH_WATER_BYTES = 256 * 1024
 """Bytes that may wait for a slow client before the model's stream has to wait."""
 BREAKS = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029", b"\xc2\x85": b"\\u0085"}
 """Characters that many clients take for the end of a line; JSON allows escapes for them."""
@@ -206,7 +206,7 @@ class StreamBuffer:
 
     @property
     def is_full(self) -> bool:
-        return self._size > HIGH
+        return self._size > HIGH_WATER_BYTES
 
     async def wait_for_room(self) -> None:
         while self.is_full and not self._lost:

@@ -15,7 +15,7 @@ from pydantic_core import from_json, to_json
 
 from ..core.errors import StoreError
 from ..providers._breaker import CircuitBreaker, CircuitName, Outage, circuit_breakers
-from ..providers._capabilities import SECONDS, RefusalMemory
+from ..providers._capabilities import REFUSAL_SECONDS, RefusalMemory
 from .stored import MemoryStore, ResponseStore
 
 EXCHANGE_SECONDS = 1.0
@@ -73,7 +73,7 @@ async def share_refusals(store: ResponseStore, memory: RefusalMemory) -> None:
     memory.take_over(from_json(stored) if stored else {})
     known = memory.by_digest()
     if known and to_json(known) != stored:
-        await store.keep_value(REFUSALS, to_json(known), SECONDS)
+        await store.keep_value(REFUSALS, to_json(known), REFUSAL_SECONDS)
 
 
 @dataclass(slots=True)

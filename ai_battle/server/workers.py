@@ -20,7 +20,7 @@ from ..core.errors import AIBattleError, ConfigError
 from ..core.files import write_private
 from .metrics import Gauge, Metrics
 
-BACKLOG = 1024
+LISTEN_BACKLOG = 1024
 SNAPSHOT_SECONDS = 1.0
 """Seconds between two times at which a worker writes its metrics."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
@@ -214,7 +214,7 @@ def take_places(number: int, host: str, port: int) -> Iterator[list[WorkerPlace]
 def _place(opened: ExitStack, number: int, host: str, port: int, folder: Path) -> WorkerPlace:
     listeners = tuple(opened.enter_context(each) for each in _bind(host, port, socket.SO_REUSEPORT))
     for listener in listeners:
-        listener.listen(BACKLOG)
+        listener.listen(LISTEN_BACKLOG)
     return WorkerPlace(Worker(number, tuple(listener.fileno() for listener in listeners), folder), listeners)
 
 

@@ -9,7 +9,7 @@ from .numbers import decimal_commas, plain_digits, plain_numbers, without_latex
 from .sums import CURRENCY, SumToken, tokens, value_of
 from .units import conversions
 
-LONGEST = 20_000
+MAX_CHARACTERS = 20_000
 MOST_CLAIMS = 200
 _LONGEST_SIDE, _UNIT_LENGTH = 90, 30
 
@@ -76,7 +76,7 @@ _REPLACED = (
     (_QUOTES, _QUOTED, " "),
     (_WRONG_HINTS, _UNCLAIMED, " "),
 )
-_UNITS = 3
+_MAX_UNIT_WORDS = 3
 _VALUES = ("number", "percent")
 _MORE, _PERCENT = SumToken("other", ""), SumToken("percent", "%")
 _OPEN, _CLOSE, _TIMES = SumToken("bracket", "("), SumToken("bracket", ")"), SumToken("operator", "*")
@@ -149,7 +149,7 @@ def claims(text: str) -> tuple[Claim, ...]:
 
 def _ascii_sums(text: str) -> str:
     """Rewrites sums in ASCII signs, without equations that are only asked, quoted or called wrong."""
-    text = _IS_RESULT.sub(_as_equation, text[-LONGEST:])
+    text = _IS_RESULT.sub(_as_equation, text[-MAX_CHARACTERS:])
     text = text.replace("divided by", "/").replace("R$", "$").replace("Rs.", "$")
     plain = _LATEX.sub(lambda m: _COMMANDS.get(m.group(), " "), text) if "\\" in text else text
     plain = _EQUALS.sub("=", plain)
@@ -352,7 +352,7 @@ def _is_apart(token: SumToken, kept: Sequence[SumToken], words: int) -> bool:
     """Checks whether a token is not part of the sum in `kept`, given the number of words between them."""
     if token.kind == "other" or not kept:
         return token.kind == "other"
-    if words > _UNITS or (token.kind in _VALUES and kept[-1].kind == "number"):
+    if words > _MAX_UNIT_WORDS or (token.kind in _VALUES and kept[-1].kind == "number"):
         return True
     return words > 0 and (token.kind == "operator" or kept[-1].text == "(" or token.text == ")")
 

@@ -2,7 +2,7 @@
 
 import re
 
-LONGEST = 2_000
+MAX_CHARACTERS = 2_000
 _EACH = re.compile(
     r"\b(?:each|both|jede[nrsm]?|chaque|cada|ogni|elke?|ka\u017cd[eya]|\u043a\u0430\u0436\u0434\w+)\b[^:\n?]{0,60}:"
     r"\s*([^:\n?]+)\Z",
@@ -25,7 +25,7 @@ def lacks_part(text: str, prompt: str) -> bool:
     Only an answer that goes through the parts shows that it leaves one out.
     """
     text, prompt = text.strip(), prompt.strip()
-    if len(prompt) > LONGEST or not text:
+    if len(prompt) > MAX_CHARACTERS or not text:
         return False
     return _lacks_item(text.casefold(), prompt) or _lacks_number(text, prompt) or _lacks_second(text, prompt)
 

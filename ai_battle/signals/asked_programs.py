@@ -65,7 +65,7 @@ _FRAME_WORDS = """\
     then there think this to trace variable we what when which will with work would write you your console"""
 _ENGLISH = frozenset(("the", "what", "which", "does", "of", "this", "will", "answer", "express", "in", "round", "to"))
 _FRAME = frozenset(_FRAME_WORDS.split()) | _ENGLISH
-_FEW = 4
+_MAX_FRAME_WORDS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def _asks_nothing_else(prose: str) -> bool:
     every = _SENTENCE.split(_CALL.sub(" ", _INLINE.sub(" ", prose)))
     asking = [each for each in every if _ASKS_OUTCOME.search(each) or _SAYS_HOW.match(each)]
     others = [set(_WORD.findall(_ASKS_OUTCOME.sub(" ", each).lower())) for each in asking]
-    return all(words <= _FRAME if words & _ENGLISH else len(words) <= _FEW for words in others)
+    return all(words <= _FRAME if words & _ENGLISH else len(words) <= _MAX_FRAME_WORDS for words in others)
 
 
 def _blocks(prompt: str) -> tuple[list[tuple[str, str]], str]:

@@ -48,7 +48,7 @@ def code_of(text: str, prompt: str) -> list[tuple[str, str]]:
     return [("python", text)] if _PYTHON.match(text) else []
 
 
-LONGEST = 20_000
+MAX_CHARACTERS = 20_000
 _C_LIKE = (
     "c", "c++", "cpp", "csharp", "css", "dart", "go", "java", "javascript", "kotlin", "php", "swift", "typescript"
 )  # fmt: skip
@@ -94,9 +94,9 @@ _BROKEN = (
 
 
 def is_readable(language: str, code: str) -> bool:
-    """Checks whether code parses; true for unknown languages and for more than `LONGEST` characters."""
+    """Checks whether code parses; true for unknown languages and for more than `MAX_CHARACTERS` characters."""
     reads = _READERS.get(language)
-    return reads is None or len(code) > LONGEST or reads(code)
+    return reads is None or len(code) > MAX_CHARACTERS or reads(code)
 
 
 def _is_python(code: str) -> bool:

@@ -9,7 +9,7 @@ from .languages import content_stems
 from .numbers import readings
 from .units import conversions, units
 
-LONGEST = 1_500
+MAX_CHARACTERS = 1_500
 _NUMBER = r"(?<![\w.,/:+*^-])([-\u2212]?\d+(?:\.\d+)?(?:/\d+)?)(?!/?\d|[.,:]\d|[-\u2212+*^(!]|\s?%)"
 _UNIT = r"((?: ?[^\W\d_]{1,9}\b)?)"
 _IS = r"(?:is|are|ist|sind|est|sont|es|son|\u00e9|\u00e8|jest)"
@@ -52,7 +52,7 @@ _TAKEN_BACK = re.compile(
 
 def compares_wrongly(text: str, prompt: str = "") -> bool:
     """Checks for a comparison of two numbers that does not hold, or for the wrong one of two to choose from."""
-    if len(text) > LONGEST or not (_THAN_NUMBER.search(text) or _CHOICE.search(prompt)):
+    if len(text) > MAX_CHARACTERS or not (_THAN_NUMBER.search(text) or _CHOICE.search(prompt)):
         return False
     if any(map(_TAKEN_BACK.search, (text, prompt.rstrip("? \n")))):
         return False

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from .languages import sentences
 
-CLOSING = 0.5
+CLOSING_SHARE = 0.5
 
 
 def _pattern(*alternatives: str) -> str:
@@ -67,14 +67,14 @@ def parts(text: str) -> bool:
     sentences_ = _plain(text)
     if not sentences_ or any(re.search(_ASKS, s) for s in sentences_):
         return False
-    return sum(len(s) for s in sentences_ if re.search(_PARTS, s)) >= CLOSING * sum(map(len, sentences_))
+    return sum(len(s) for s in sentences_ if re.search(_PARTS, s)) >= CLOSING_SHARE * sum(map(len, sentences_))
 
 
 def _plain(text: str) -> list[str]:
     return [sentence.casefold().replace("\u2019", "'") for sentence in sentences(text)]
 
 
-LONGEST = 400
+DECISION_CHARACTERS = 400
 
 _MARKED = _pattern(
     r"^(?:final )?(?:decision|decided|agreed|resolved|resolution)\b[^:]{0,20}:",
@@ -93,7 +93,7 @@ _MAY_GO_ON = re.compile(r"(?:\d|\b[^\W\d_]{1,3}|\b[A-Z][a-z]{3})\.$")
 
 def decisions(texts: Iterable[str]) -> list[str]:
     """Returns the sentences that announce a decision, without duplicates, in order."""
-    return list(dict.fromkeys(found[:LONGEST] for text in texts for found in _decisions_of(text)))
+    return list(dict.fromkeys(found[:DECISION_CHARACTERS] for text in texts for found in _decisions_of(text)))
 
 
 def _decisions_of(text: str) -> Iterator[str]:

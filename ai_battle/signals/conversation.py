@@ -9,16 +9,16 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from statistics import median
 
-from .languages import FILLERS, STEM, plain_words, sentences, words, words_everywhere
+from .languages import FILLERS, STEM_LENGTH, plain_words, sentences, words, words_everywhere
 
 WINDOW, RECENT = 12, 3
 """Earlier turns that each turn is compared with; last turns over which faults and coherence are measured."""
 LEAST_WORDS, LEAST_STEMS = 12, 6
 """Turns with fewer words, or fewer stems for their subject, are not judged: short turns are alike by chance."""
-_LONGEST = 20_000
-_SEGMENT = 50
+_MAX_CHARACTERS = 20_000
+_SEGMENT_WORDS = 50
 _LONG_WORD = 6
-_COMPOUND = 5
+_MIN_COMPOUND_STEM = 5
 _NAMED, _TOPIC = 40, 400
 """Stems kept of the opening, and of the rest of the conversation's subject."""
 _TOPIC_SHARE, _TOPIC_EVIDENCE, _UNSPACED_EVIDENCE = 0.25, 60, 180
@@ -87,14 +87,14 @@ class _TextProfile:
 
 @lru_cache(maxsize=8)
 def _profile(text: str) -> _TextProfile:
-    """Reads the words outside of code and quotations, at most `_LONGEST` characters."""
-    plain = _OUTSIDE.sub("\n", text[:_LONGEST]).casefold().replace("\u061f", "?")
+    """Reads the words outside of code and quotations, at most `_MAX_CHARACTERS` characters."""
+    plain = _OUTSIDE.sub("\n", text[:_MAX_CHARACTERS]).casefold().replace("\u061f", "?")
     is_spaced = plain.isascii() or not re.search(_UNSPACED, plain)
     if not is_spaced:
         plain = re.sub(_UNSPACED_END, r"\g<0> ", plain)
     tokens = tuple(plain_words(plain) if is_spaced else words(plain))
     small = _small_words()
-    stems = frozenset([word[:STEM] for word in set(tokens) - small if len(word) > 2 or not word.isascii()])
+    stems = frozenset([word[:STEM_LENGTH] for word in set(tokens) - small if len(word) > 2 or not word.isascii()])
     if not is_spaced:
         stems = frozenset(stem for stem in stems if not re.search(_SMALL_UNSPACED, stem))
     # Hashes are compared instead of tuples of words, as each is looked up in up to 12 earlier turns.
@@ -200,7 +200,7 @@ class ConversationSignals:
         if len(stems) < (_TOPIC_EVIDENCE if profile.is_spaced else _UNSPACED_EVIDENCE) or len(self._earlier) <= RECENT:
             return 0.0
         text = "\n".join(each.text for each in last)
-        named = sum(stem in stems or (len(stem) >= _COMPOUND and stem in text) for stem in self._opening)
+        named = sum(stem in stems or (len(stem) >= _MIN_COMPOUND_STEM and stem in text) for stem in self._opening)
         kept = 2 * named + len(stems & self._topic.keys())
         return 1 - min(1.0, kept / len(stems) / _TOPIC_SHARE)
 
@@ -263,8 +263,8 @@ def _middle(values: list[float]) -> float:
 
 def _vocabulary(tokens: tuple[str, ...]) -> float:
     """Returns the mean share of different words per whole segment, or that of the only segment."""
-    starts = range(0, max(1, len(tokens) - _SEGMENT + 1), _SEGMENT)
-    parts = [tokens[start : start + _SEGMENT] for start in starts]
+    starts = range(0, max(1, len(tokens) - _SEGMENT_WORDS + 1), _SEGMENT_WORDS)
+    parts = [tokens[start : start + _SEGMENT_WORDS] for start in starts]
     return sum(len(set(part)) / max(1, len(part)) for part in parts) / len(parts)
 
 

@@ -30,13 +30,13 @@ _COMMA = re.compile(r"[,;:\uff0c\u3001\u060c]")
 FEW, LONG, FAREWELL = 3, 10, 24
 """Words of a line whose last word is judged; words of a line that counts as a sentence; characters of a farewell."""
 _LONGEST_GREETING, _LONGEST_CLAUSE = 5, 5
-_TAIL = 2_000
+_TAIL_CHARACTERS = 2_000
 _SELECTOR = "\ufe0f"
 
 
 def is_cut_off(text: str) -> bool:
     """Checks whether a text ends inside a code block, JSON, a list, a sentence or a calculation."""
-    end = text[-_TAIL:].rstrip()
+    end = text[-_TAIL_CHARACTERS:].rstrip()
     if not end:
         return False
     return (
@@ -51,7 +51,7 @@ def is_cut_off(text: str) -> bool:
 
 def stops_short(text: str) -> bool:
     """Checks whether the last sentence has no end mark although earlier ones have."""
-    lines = [line.strip() for line in text[-_TAIL:].split("\n") if line.strip()]
+    lines = [line.strip() for line in text[-_TAIL_CHARACTERS:].split("\n") if line.strip()]
     if not lines or not _ends_in_letter(lines[-1]) or "://" in lines[-1].rsplit(" ", 1)[-1]:
         return False
     *before, last = lines
@@ -68,7 +68,7 @@ def breaks_off(text: str, prompt: str = "") -> bool:
 
     A missing full stop alone proves nothing, as people and models leave it out.
     """
-    line = text[-_TAIL:].rstrip().rsplit("\n", 1)[-1]
+    line = text[-_TAIL_CHARACTERS:].rstrip().rsplit("\n", 1)[-1]
     stops = list(_STOP_INSIDE.finditer(line))
     last = line[stops[-1].end() :].strip() if stops else line
     return _is_open(last) or _is_open_clause(last, text) or _is_first_letter(last, text, prompt)
@@ -79,10 +79,10 @@ def leads_nowhere(text: str) -> bool:
 
     An outline consists of headings alone.
     """
-    lines = [line for line in text[-_TAIL:].split("\n") if line.strip()]
+    lines = [line for line in text[-_TAIL_CHARACTERS:].split("\n") if line.strip()]
     if not lines:
         return False
-    if _LEADS_ON.search(lines[-1]) or _EMPTY_BLOCK.search(text[-_TAIL:]):
+    if _LEADS_ON.search(lines[-1]) or _EMPTY_BLOCK.search(text[-_TAIL_CHARACTERS:]):
         return True
     if _TABLE_RULE.match(lines[-1]):
         return len(lines) > 1 and _TABLE_LINE.match(lines[-2]) is not None
@@ -143,7 +143,7 @@ def _is_open(sentence: str) -> bool:
 
 def _is_open_clause(sentence: str, text: str) -> bool:
     """Checks whether a sentence is a short subordinate clause without its main clause."""
-    words, language = plain_words(sentence), language_of(text[-_TAIL:])
+    words, language = plain_words(sentence), language_of(text[-_TAIL_CHARACTERS:])
     if not language or not FEW <= len(words) <= _LONGEST_CLAUSE or _COMMA.search(sentence):
         return False
     openers = closed_words(language, "clause")[0]
@@ -153,7 +153,7 @@ def _is_open_clause(sentence: str, text: str) -> bool:
 def _is_first_letter(sentence: str, text: str, prompt: str) -> bool:
     """Checks whether the last word is a letter that is not a word, unit or name. A capital may end a sentence."""
     *before, last = sentence.split() or [""]
-    language = language_of(text[-_TAIL:])
+    language = language_of(text[-_TAIL_CHARACTERS:])
     if len(last) != 1 or not language or language in UNSPACED:
         return False
     if before and (last.isupper() or before[-1][-1].isdigit()):
@@ -179,13 +179,13 @@ def _ends_in_letter(line: str) -> bool:
     return line[-1] != _SELECTOR and unicodedata.category(line[-1])[0] in "LM"
 
 
-LONGEST = 20_000
+MAX_CHARACTERS = 20_000
 """Characters of an answer that are checked, counted from its end."""
 
 _LOOP_TAIL = 1_600
-_PERIODS = 400
-_LEAST = 60
-_AGAIN = 3
+_MAX_PERIOD = 400
+_MIN_LOOP = 60
+_MEAN_REPEATS = 3
 """How often each item of a looping list occurs in it on average."""
 _LEAST_OFTEN, _OFTEN, _OFTEN_DENSE = 28, 8, 4
 """Characters and repetitions that make a short block a loop; fewer in scripts without spaces."""
@@ -201,14 +201,14 @@ _ROUND, MOST_STALE = 4, 0.6
 """Sentences of a text that may go round, and the share without news from which on it does."""
 
 
-def looping_tail(text: str, least: int = _LEAST) -> int:
+def looping_tail(text: str, least: int = _MIN_LOOP) -> int:
     """Returns the length of a block that ends the text three times or more over `least` characters, or 0."""
     tail = text[-_LOOP_TAIL:].rstrip()
     if len(tail) < least:
         return 0
     end = tail[-(least * 2 // 3) :]  # in a triple repetition, this end also occurs one period earlier
     place = first = len(tail) - len(end)
-    farthest = max(0, first - min(_PERIODS, len(tail) // 3))
+    farthest = max(0, first - min(_MAX_PERIOD, len(tail) // 3))
     while (place := tail.rfind(end, farthest, place + len(end) - 1)) >= 0:
         period = first - place
         if tail.endswith(tail[-period:] * max(3, -(-least // period))):
@@ -218,7 +218,7 @@ def looping_tail(text: str, least: int = _LEAST) -> int:
 
 def repeats(text: str, prompt: str = "") -> bool:
     """Checks whether a text ends in a repeated block or repeats the items of a list, without being asked to."""
-    tail = f" {' '.join(text[-2 * _TAIL :].split())}"
+    tail = f" {' '.join(text[-2 * _TAIL_CHARACTERS :].split())}"
     if period := looping_tail(tail) or _short_period(tail):
         block = tail[-period:].strip(_FRAME)
         return not is_wanted(block, prompt)
@@ -239,14 +239,14 @@ def _short_period(tail: str) -> int:
 
 def _lists_the_same(text: str, prompt: str) -> bool:
     """Checks whether list items repeat. Answers to a list of questions may rightly be alike."""
-    items = [item.casefold().rstrip(".;,") for item in _LISTED.findall(text[-LONGEST:])]
+    items = [item.casefold().rstrip(".;,") for item in _LISTED.findall(text[-MAX_CHARACTERS:])]
     different = len(set(items))
-    return 2 < len(items) >= _AGAIN * different and not _LISTED.search(prompt)
+    return 2 < len(items) >= _MEAN_REPEATS * different and not _LISTED.search(prompt)
 
 
 def four_word_repetition(text: str, least: int = 16) -> float:
     """Returns the share of four-word runs that occurred before; 0 if there are fewer than `least` runs."""
-    words = _WORD.findall(text[-LONGEST:].casefold())
+    words = _WORD.findall(text[-MAX_CHARACTERS:].casefold())
     runs = len(words) - 3
     if runs < least:
         return 0.0
@@ -259,7 +259,7 @@ def share_without_news(text: str) -> float:
     Right answers sum up too, but with fewer sentences. Only lines of several sentences count: lists and verse repeat
     words on purpose.
     """
-    lines = (sentences(line) for line in text[-LONGEST:].split("\n") if not _ITEM.match(line))
+    lines = (sentences(line) for line in text[-MAX_CHARACTERS:].split("\n") if not _ITEM.match(line))
     said = [sentence for line in lines if len(line) > 1 for sentence in line]
     known, count, stale = set[str](), 0, 0
     for left, subject in zip(reversed(range(len(said))), map(content_stems, said), strict=True):

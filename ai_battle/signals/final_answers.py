@@ -61,7 +61,7 @@ _STEM, _EXAM = 400, 4
 def options(prompt: str) -> Mapping[str, str]:
     """Returns the options of the last list that a prompt offers, by letter from A; empty for fewer than two."""
     found: dict[str, str] = {}
-    prompt = prompt[-LONGEST:]
+    prompt = prompt[-MAX_CHARACTERS:]
     start = end = 0
     for listed in _LISTED.finditer(prompt):
         letter, text = listed.groups()
@@ -152,7 +152,7 @@ _SCALAR = re.compile(r"[^,}\n]{1,400}")
 _FRAME = " \t\r\n*_`:"
 _OPENS_ONLY = re.compile(r"^[\s*_`$({\[\]})]*$")
 LONGEST_STATED = 2_000
-MOST = 20
+MAX_CANDIDATES = 20
 
 
 def stated_answer(text: str) -> str | None:
@@ -160,7 +160,7 @@ def stated_answer(text: str) -> str | None:
 
     Returns "" if the stated answer is an empty string, and None if none is stated.
     """
-    for mark in reversed(list(_MARKED.finditer(text))[-MOST:]):
+    for mark in reversed(list(_MARKED.finditer(text))[-MAX_CANDIDATES:]):
         if (found := _marked_answer(mark.group(), text[mark.end() : mark.end() + LONGEST_STATED])) is not None:
             return found
     return next(_worded_answers(text), None)
@@ -176,7 +176,7 @@ def _marked_answer(mark: str, rest: str) -> str | None:
 
 def _worded_answers(text: str) -> Iterator[str]:
     """Yields the texts after words that announce an answer, the last one first."""
-    for match in reversed(list(_SAID.finditer(text))[-MOST:]):
+    for match in reversed(list(_SAID.finditer(text))[-MAX_CANDIDATES:]):
         if line := _stated_line(text[match.end() : match.end() + LONGEST_STATED].lstrip(_FRAME)):
             yield line
 
@@ -209,10 +209,10 @@ def _json_value(rest: str) -> str | None:
 
 
 Kind = Literal["number", "option", "code", "text"]
-LONGEST = 20_000
+MAX_CHARACTERS = 20_000
 LONGEST_WORDS = 400
 LONGEST_VALUE = 4_000
-PROSE = 3
+MIN_PROSE_WORDS = 3
 _CODE = re.compile(
     r"```(?!json)[a-z]|\[PYTHON\]|^\s{0,8}(?:def \w+\(|class \w+[(:]|assert \w|print\(|from \w+ import )"
     r"|\bfunction \w+\(",
@@ -260,7 +260,7 @@ class FinalAnswer:
 
 def final_answer(text: str, prompt: str = "", kind: Kind | None = None) -> FinalAnswer | None:
     """Returns the final answer of `text` to `prompt`, or None if there is none that can be compared."""
-    text = text[-LONGEST:].strip()
+    text = text[-MAX_CHARACTERS:].strip()
     stated = stated_answer(text)
     match wanted := kind or kind_of(prompt):
         case "number":
@@ -275,13 +275,13 @@ def final_answer(text: str, prompt: str = "", kind: Kind | None = None) -> Final
 
 def number_answers(text: str, prompt: str = "") -> Iterator[FinalAnswer]:
     """Yields the number that is the answer, once for each way in which its points and commas may be meant."""
-    text = text[-LONGEST:].strip()
+    text = text[-MAX_CHARACTERS:].strip()
     stated = stated_answer(text)
     for commas in decimal_commas(text, prompt):
         if stated is not None:
             found = _stated_number(_plain(stated, commas))
         else:
-            found = _last_number(_plain(text, commas), _plain(prompt[-LONGEST:], commas))
+            found = _last_number(_plain(text, commas), _plain(prompt[-MAX_CHARACTERS:], commas))
         if found:
             yield found
 
@@ -296,9 +296,9 @@ def kind_of(prompt: str) -> Kind:
     """Returns the kind of answer that a prompt asks for."""
     if options(prompt):
         return "option"
-    if _CODE.search(prompt[-LONGEST:]):
+    if _CODE.search(prompt[-MAX_CHARACTERS:]):
         return "code"
-    return "number" if _COUNTS.search(prompt[-LONGEST:]) or _calculates(prompt[-LONGEST:]) else "text"
+    return "number" if _COUNTS.search(prompt[-MAX_CHARACTERS:]) or _calculates(prompt[-MAX_CHARACTERS:]) else "text"
 
 
 def _calculates(prompt: str) -> bool:
@@ -310,7 +310,7 @@ def words_key(text: str) -> str:
     """Returns the words alone, or the number that they are; "" for a text too long to be repeated word for word."""
     if len(words := " ".join(_NONWORD.sub(" ", without_latex(text).casefold()).split())) > LONGEST_WORDS:
         return ""
-    found = list(amounts(text)) if _LEADING.match(words) and len(words.split()) < PROSE else []
+    found = list(amounts(text)) if _LEADING.match(words) and len(words.split()) < MIN_PROSE_WORDS else []
     return plain(found[0].value) if len(found) == 1 else words
 
 
@@ -343,7 +343,7 @@ def _plain(text: str, commas: bool) -> str:
 def _stated_number(stated: str) -> FinalAnswer | None:
     result = stated.rpartition("=")[2] or stated
     amount = next(amounts(result), None)
-    if amount is None or (_EXPRESSION.search(result) and len(_WORD.findall(result)) < PROSE):
+    if amount is None or (_EXPRESSION.search(result) and len(_WORD.findall(result)) < MIN_PROSE_WORDS):
         amount = _spelled_amount(stated)
     if amount is None:
         return FinalAnswer("number", stated, key) if (key := _expression(result)) else None

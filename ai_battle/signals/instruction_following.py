@@ -19,7 +19,7 @@ from .languages import (
 )
 from .refusals import without_label
 
-LONGEST = 800
+MAX_LENGTH = 800
 """Characters of a prompt that are searched for a form: half at its beginning, half at its end."""
 _FormCheck = Callable[[str], bool]
 _NUMBER = r"(?P<number>\d{1,3}|[^\W\d_]{1,9})"
@@ -37,7 +37,7 @@ _SENTENCE_END = re.compile(
 )
 _CODE_MARK = re.compile(r"```|`[^`\n]+`")
 # "At most 50 words" is rarely meant to the word.
-_SLACK = 1.25
+_LENGTH_SLACK = 1.25
 _REQUEST_CLAUSE = re.compile(r"[.!?:\n]")
 _FEW_TOKENS, _PUNCTUATION = 12, ".,:;!?()*\"'`"
 _ONES = ("a", "an", "single", "eine", "einem", "einen", "une", "una", "uno", "uma", "jednym", "jedno", "jeden", "tek")
@@ -51,7 +51,7 @@ def misses_form(text: str, prompt: str) -> bool:
 
 @lru_cache(maxsize=128)
 def _wanted_forms(prompt: str) -> tuple[_FormCheck, ...]:
-    prompt = prompt if len(prompt) <= LONGEST else f"{prompt[: LONGEST // 2]}\n{prompt[-LONGEST // 2 :]}"
+    prompt = prompt if len(prompt) <= MAX_LENGTH else f"{prompt[: MAX_LENGTH // 2]}\n{prompt[-MAX_LENGTH // 2 :]}"
     return tuple(_requests(prompt.casefold(), prompt))
 
 
@@ -126,7 +126,7 @@ def _is_not_in_capitals(text: str) -> bool:
 
 
 def _has_too_many_words(most: int, text: str) -> bool:
-    return len(text.split()) > most * _SLACK + 1
+    return len(text.split()) > most * _LENGTH_SLACK + 1
 
 
 def _has_other_sentences(number: int, text: str) -> bool:
@@ -198,7 +198,7 @@ _COUNTED: Mapping[str, Callable[[int, str], bool]] = {
 
 LEAST_WORDS = 5
 """A shorter turn may repeat another by chance."""
-_LONGEST = 20_000
+_MAX_CHARACTERS = 20_000
 _LABEL = re.compile(r"^[ \t]*(?:\[([^\]\n]{1,30})\]|\*{0,2}([^\W\d_][\w.-]{0,24})\*{0,2}:\*{0,2}(?=\s))", re.MULTILINE)
 _DIALOGUE_REQUEST = re.compile(
     r"dialog|conversation|chat|transcript|script|interview|play\b|sketch|scene|faq|gespr\u00e4ch|drehbuch|conversaci\u00f3n"
@@ -216,7 +216,7 @@ def runs_on(text: str, prompt: str) -> bool:
     """Checks whether the answer continues with a turn of its user, or with turns of several other speakers."""
     if _DIALOGUE_REQUEST.search(prompt):
         return False
-    if any(text[: found.start()].strip() for found in _role().finditer(text[:_LONGEST])):
+    if any(text[: found.start()].strip() for found in _role().finditer(text[:_MAX_CHARACTERS])):
         return True
     labels = list(_labels(text))
     again = len(set(labels)) < len(labels)
@@ -254,7 +254,7 @@ def _role() -> re.Pattern[str]:
 
 def _labels(text: str) -> Iterator[str]:
     """Yields the names of the speakers at the beginnings of lines."""
-    return ((found[1] or found[2]).casefold() for found in _LABEL.finditer(text[:_LONGEST]))
+    return ((found[1] or found[2]).casefold() for found in _LABEL.finditer(text[:_MAX_CHARACTERS]))
 
 
 def _is_known(labels: Sequence[str], prompt: str) -> bool:
@@ -284,7 +284,7 @@ _QUOTED = re.compile(
 _CLAUSE = re.compile(r"[.!?:\n\u3002\uff1a\uff1f\u061f]")
 _UNSPACED_WORD = re.compile(r"[\u3040-\u9fff]")
 _OTHER_LETTERS = re.compile(r"[\u0400-\u04ff\u0600-\u06ff\u0900-\u097f\u3040-\u30ff\u4e00-\u9fff]")
-_FIRST = 2_000
+_OPENING_CHARACTERS = 2_000
 _FRAME = " .!\"'\u2018\u2019\u201c\u201d"
 
 
@@ -351,7 +351,7 @@ def _is_long(text: str) -> bool:
 @lru_cache(maxsize=64)
 def _to_answer_in(prompt: str) -> tuple[str, ...]:
     """Returns the languages that a prompt asks to answer in."""
-    clauses = [clause for clause in _CLAUSE.split(prompt[:_FIRST]) if has_word_anywhere(clause, "answer")]
+    clauses = [clause for clause in _CLAUSE.split(prompt[:_OPENING_CHARACTERS]) if has_word_anywhere(clause, "answer")]
     return tuple(language for clause in clauses for language in _named_languages(clause))
 
 

@@ -172,7 +172,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*|\d+(?:[.,]\d+)*")
 _UNSPACED_LETTER = r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 _SENTENCE_END = re.compile(r"(?<=[.!?\u2026\u3002\uff01\uff1f])[\s\"'*_)\]]+|\n+")
 
-STEM = 6
+STEM_LENGTH = 6
 FILLERS = frozenset(files(__package__).joinpath("fillers.txt").read_text(encoding="utf-8").split())
 
 
@@ -193,7 +193,7 @@ def _parts(word: str) -> Iterator[str]:
 def content_stems(text: str) -> frozenset[str]:
     """Returns the subject of a text: its words without fillers, cut to stems so that inflection does not matter."""
     plain = {word.partition("'")[0] for word in words(text)} - FILLERS
-    return frozenset([word[:STEM] for word in plain if len(word) > 2 or not word.isascii()])
+    return frozenset([word[:STEM_LENGTH] for word in plain if len(word) > 2 or not word.isascii()])
 
 
 def sentences(text: str) -> list[str]:
@@ -210,7 +210,7 @@ _SHORTFILLERS = frozenset(
 @lru_cache(maxsize=256)
 def stems(text: str) -> frozenset[str]:
     """Returns the stems of words of three letters or more, in lower case."""
-    return frozenset(word[:STEM] for word in _LONG_WORD.findall(text.lower())) - _SHORTFILLERS
+    return frozenset(word[:STEM_LENGTH] for word in _LONG_WORD.findall(text.lower())) - _SHORTFILLERS
 
 
 @lru_cache(maxsize=256)
@@ -223,11 +223,11 @@ def share(of: frozenset[str], among: frozenset[str]) -> float:
     return len(of & among) / max(1, len(of))
 
 
-SHORT = 5
+MIN_STEMS = 5
 
 
 def novelty(text: str, earlier: Iterable[str]) -> float:
     """Returns the share of new content words, from 0 to 1. A short text counts as if it had five content words."""
     own_stems = content_stems(text)
     new = own_stems.difference(*map(content_stems, earlier))
-    return len(new) / max(len(own_stems), SHORT)
+    return len(new) / max(len(own_stems), MIN_STEMS)

@@ -275,7 +275,7 @@ def _fraction(match: re.Match[str]) -> Fraction:
     return Fraction(f"{whole}{match['decimals'] or ''}{match['exponent'] or ''}")
 
 
-LONGEST = 20_000
+MAX_CHARACTERS = 20_000
 _PLAIN_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _SHOWN = re.compile(r"(\d+)(?:\.(\d+))?")
 _LETTERS = re.compile(r"[a-z]+")
@@ -291,7 +291,7 @@ _QUOTED_CODE = re.compile(r"```[\s\S]*?(?:```|\Z)|`[^`\n]{0,400}`")
 
 def quantities(text: str) -> Iterator[float]:
     """Yields the numbers in digits, then those in words. "25%" gives 25; "half" gives 2, as people divide by it."""
-    text = text[-LONGEST:]
+    text = text[-MAX_CHARACTERS:]
     for digits in _PLAIN_NUMBER.findall(text):
         if len(digits) <= _LONGEST_NUMBER:
             yield float(digits.replace(",", ""))
@@ -300,7 +300,7 @@ def quantities(text: str) -> Iterator[float]:
 
 def displayed_numbers(text: str) -> Iterator[tuple[float, float]]:
     """Yields each number in digits with the value of one unit in its last digit."""
-    for whole, decimals in _SHOWN.findall(text[-LONGEST:]):
+    for whole, decimals in _SHOWN.findall(text[-MAX_CHARACTERS:]):
         if len(whole) <= _LONGEST_NUMBER:
             yield (float(f"{whole}.{decimals}"), 10.0 ** -len(decimals)) if decimals else (float(whole), 1.0)
 
@@ -313,7 +313,7 @@ def is_shown(value: float, among: Iterable[tuple[float, float]]) -> bool:
 
 def without_samples(prompt: str) -> str:
     """Returns the prompt without code, which may only show the form of the answer."""
-    prompt = prompt[-LONGEST:]
+    prompt = prompt[-MAX_CHARACTERS:]
     return _QUOTED_CODE.sub(" ", prompt) if "`" in prompt else prompt
 
 

@@ -13,7 +13,7 @@ from .cleaning import cleaned_answer
 from .code import code_blocks, code_of
 from .final_answers import FinalAnswer, final_answer
 
-LONGEST = 6_000
+MAX_CHARACTERS = 6_000
 _NO_LITERAL = object()
 _INLINE = re.compile(r"(?<!`)`([^`\n]{1,2000})`(?!`)|\*\*([^*\n]{1,400})\*\*")
 _AT_END = re.compile(r"(?:^|[\s:=>])([\[({'\"][^\n]{0,2000}|-?\d[\d_.eE+-]*|True|False|None)[\s.`*]*\Z")
@@ -54,7 +54,7 @@ class ProgramOutcome:
         shown = self.value if isinstance(self.value, str) else self.text
         if self.is_printed and _LOOSE.sub("", shown) in _LOOSE.sub("", text):
             return True
-        pieces = r"\s*".join(map(re.escape, _PIECE.findall(shown[:LONGEST])))
+        pieces = r"\s*".join(map(re.escape, _PIECE.findall(shown[:MAX_CHARACTERS])))
         return re.search(rf"(?<![\w.]){pieces}(?!\w)", text) is not None
 
 
@@ -100,7 +100,7 @@ def _literal(text: str) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.literal_eval(text[:LONGEST].strip().strip("`").strip())
+            return ast.literal_eval(text[:MAX_CHARACTERS].strip().strip("`").strip())
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return _NO_LITERAL
 
@@ -130,12 +130,12 @@ def _candidates(text: str) -> Iterator[str]:
     if blocks := code_blocks(text):
         yield blocks[-1][1]
     yield from list(_spans(text))[-1:]
-    if found := _AT_END.search(text[-LONGEST:]):
+    if found := _AT_END.search(text[-MAX_CHARACTERS:]):
         yield found[1].rstrip(".")
 
 
 def _spans(text: str) -> Iterator[str]:
-    return (inline or bold for inline, bold in _INLINE.findall(text[-LONGEST:]))
+    return (inline or bold for inline, bold in _INLINE.findall(text[-MAX_CHARACTERS:]))
 
 
 LONGEST_PROMPT, MOST = 20_000, 20

@@ -10,16 +10,16 @@ from itertools import pairwise
 
 FRUITLESS_STEPS = 3
 """Fruitless steps in a row, or identical failures of a call, after which the work stalls."""
-WAITS = 10
+MAX_WAITS = 10
 """How often the same call may report that something is not ready yet."""
 SHORT, FEW, MOST_WORDS = 80, 8, 600
 """Limits of a result: characters of one that different calls may rightly share ("ok", a count), words of one that may
 report progress, and words of a long one that are compared."""
 LEAST_NEW = 0.1
 """The least share of new word pairs in a longer result that brings something new."""
-NEWEST = 20
+NEWEST_STEPS = 20
 """Steps that are searched for trouble if nothing else is known."""
-LONGEST = 8_000
+RESULT_CHARACTERS = 8_000
 LONGEST_MESSAGE, MOST_LINES = 400, 4
 """The most characters and lines of a result that may be a message.
 
@@ -147,7 +147,7 @@ class WorkRecord:
         call, result = words(step.call), _result_words(step)
         results, fails = self._results.setdefault(call, Counter()), tells_failure(step)
         times = results[result]
-        is_waiting = times < WAITS and len(result) <= FEW and _WAITING.search(step.result)
+        is_waiting = times < MAX_WAITS and len(result) <= FEW and _WAITING.search(step.result)
         is_again = times > 0 and not is_waiting
         if fails:
             self.lack = self._lack_of_failure(step, call, times)
@@ -208,12 +208,12 @@ def tells_failure(step: ToolStep) -> bool:
 
 def kind_of_error(step: ToolStep) -> str:
     """Returns the result without numbers and names, so that equal errors compare equal."""
-    return f"#{_VARIES.sub('#', step.result[:LONGEST].casefold()).strip()}"
+    return f"#{_VARIES.sub('#', step.result[:RESULT_CHARACTERS].casefold()).strip()}"
 
 
 @lru_cache(maxsize=128)  # the newest steps are compared again at each new one
 def words(text: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(text[:LONGEST].casefold()))
+    return tuple(_WORD.findall(text[:RESULT_CHARACTERS].casefold()))
 
 
 @lru_cache(maxsize=128)

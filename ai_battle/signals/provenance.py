@@ -52,7 +52,7 @@ _CONSTANTS = sorted(
 )
 _LEAST_GAP = 10
 """Minutes; smaller numbers are not taken as durations that were added to a time."""
-_CLOSER = 0.02
+_MAX_ERROR = 0.02
 """The largest relative error of a derived figure."""
 _MEASURED = re.compile(
     r"\s?(?:[\u00b0\u2103%\u20ac$\u00a3\u5ea6]|(?:km|mm|cm|kg|ms|gb|mb|deg|grad|usd|eur|gbp|chf"
@@ -175,7 +175,7 @@ class Known:
         if fact.kind == "time":
             return any(self._is_step_from_time(minutes) for minutes, _ in fact.values)
         ways = (self._derived_values, self._converted_values) if fact.measured else (self._derived_values,)
-        return any(_near(way, value, min(half, _CLOSER * value)) for value, half in fact.values for way in ways)
+        return any(_near(way, value, min(half, _MAX_ERROR * value)) for value, half in fact.values for way in ways)
 
     def has(self, fact: Fact) -> bool:
         """Checks whether a fact was known directly. Figures may be rounded, and one word of a name is enough."""

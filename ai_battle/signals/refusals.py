@@ -16,7 +16,7 @@ from .languages import (
     sentences,
 )
 
-LONGEST = 20_000
+MAX_CHARACTERS = 20_000
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "`": "'"})
 
 
@@ -82,12 +82,12 @@ def _opening(text: str) -> str:
 
 
 def _plain_words(text: str) -> str:
-    return text[-LONGEST:].casefold().translate(_APOSTROPHES).strip()
+    return text[-MAX_CHARACTERS:].casefold().translate(_APOSTROPHES).strip()
 
 
-SHORT = 260
+PHRASE_CHARACTERS = 260
 """The most characters of an answer that may consist of phrases alone."""
-FEW = 3
+MAX_OTHER_WORDS = 3
 """The most words, apart from the closed classes, of an answer that gives up."""
 STEM_LENGTH = 4
 """Two words with this many equal first letters count as forms of one."""
@@ -118,7 +118,7 @@ def gives_up(text: str, prompt: str = "") -> bool:
     be another wording of such a text that the prompt gives.
     """
     denies = any(_only_denies(part, language, prompt) for part, language in _read(text))
-    return denies and not any(gives_up(quoted or last) for quoted, last in _GIVEN.findall(prompt[-SHORT:]))
+    return denies and not any(gives_up(quoted or last) for quoted, last in _GIVEN.findall(prompt[-PHRASE_CHARACTERS:]))
 
 
 @lru_cache(maxsize=64)
@@ -137,7 +137,7 @@ def only_offers(text: str, prompt: str = "") -> bool:
 
 def asks_whether(prompt: str) -> bool:
     """Checks whether a prompt ends with a question that yes or no answers: none of its words asks for more."""
-    *_, last = sentences(prompt[-LONGEST:]) or [""]
+    *_, last = sentences(prompt[-MAX_CHARACTERS:]) or [""]
     asks_more = (has_word(last, language, "interrogative") for language in _languages(prompt))
     return last.endswith(QUESTION_MARKS) and not any(asks_more)
 
@@ -152,7 +152,7 @@ def only_replies(prompt: str) -> bool:
 def _only_greets(text: str, language: str, prompt: str) -> bool:
     if not text.endswith((*QUESTION_MARKS, ".", "!", "\u3002", "\uff01")) or not has_word(text, language, "offer"):
         return False
-    of_prompt = _leftovers(prompt[:SHORT], language, "offer", "courtesy")
+    of_prompt = _leftovers(prompt[:PHRASE_CHARACTERS], language, "offer", "courtesy")
     left = _leftovers(text, language, "offer", "courtesy")
     if has_word(text, language, "negation") and not has_word(text, language, "closing"):
         return False
@@ -165,7 +165,7 @@ def _only_denies(text: str, language: str, prompt: str) -> bool:
     if not has_word(text, language, "own") and (not _excuses(text, language) or _SOMEBODY_ELSE.search(text)):
         return False
     left = _leftovers(text, language, "negation", "excuse")
-    return len(left) <= FEW and len(_new(left, prompt)) <= (0 if _asks_about_asker(prompt, language) else 1)
+    return len(left) <= MAX_OTHER_WORDS and len(_new(left, prompt)) <= (0 if _asks_about_asker(prompt, language) else 1)
 
 
 def _asks_about_asker(prompt: str, language: str) -> bool:
@@ -284,7 +284,7 @@ def without_label(text: str) -> str:
 
 def _read(text: str) -> Iterator[tuple[str, str]]:
     """Yields a short text without its label, once for each language that it may be in."""
-    answer = without_label(text).strip() if len(text) <= SHORT else ""
+    answer = without_label(text).strip() if len(text) <= PHRASE_CHARACTERS else ""
     if any(map(str.isalpha, answer)):
         yield from ((answer, language) for language in _languages(answer))
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .numbers import readings, without_latex
 from .refusals import without_courtesies
 
-LARGEST = 1e15
+MAX_VALUE = 1e15
 CURRENCY = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9\u20ba\u20ab\u0e3f\u20aa\u20b4"
 _TOKEN = re.compile(
     rf"[\s{CURRENCY},]*+(?:"
@@ -112,7 +112,7 @@ def value_of(tokens: Sequence[SumToken]) -> float | None:
         value = _value_above(0, rest)
     except (ValueError, ZeroDivisionError, OverflowError, IndexError):
         return None
-    return value if not rest and abs(value) < LARGEST else None
+    return value if not rest and abs(value) < MAX_VALUE else None
 
 
 def _value_above(strength: int, rest: list[SumToken]) -> float:

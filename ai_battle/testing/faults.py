@@ -37,7 +37,7 @@ _STATUSES = {
     529: "The provider is overloaded.",
 }
 MIB = 1024 * 1024
-HUGE = 17 * MIB
+HUGE_BYTES = 17 * MIB
 BOMB = 32 * MIB
 _FILLING = "a" * (64 * 1024)
 _PAGE = b"<!DOCTYPE html>\n<html><head><title>%s</title></head><body><h1>%s</h1><p>nginx</p></body></html>\n"
@@ -219,12 +219,12 @@ def _repeat(opening: bytes, ping: bytes, seconds: float | None) -> Iterable[Step
 
 
 def huge(scene: Scene) -> HttpAnswer:
-    return _long(scene, _body(scene, _filling(scene, HUGE)))
+    return _long(scene, _body(scene, _filling(scene, HUGE_BYTES)))
 
 
 def _long(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
     """Bills the most tokens that the model may write, however much the server sends."""
-    return replace(answer, usage=replace(scene.reply.bill, output_tokens=scene.question.most_tokens or HUGE // 4))
+    return replace(answer, usage=replace(scene.reply.bill, output_tokens=scene.question.most_tokens or HUGE_BYTES // 4))
 
 
 def _filling(scene: Scene, size: int) -> Iterable[bytes]:

@@ -21,7 +21,7 @@ from .results import LONGEST_ERROR, cut
 
 LONGEST_PAUSE = 5.0
 MAX_PARALLEL = 8
-FAILURES = 5
+MAX_FAILURES = 5
 CIRCLE = "the model goes in a circle"
 REPEATED_QUESTION = "the model asks again for what it was given"
 NO_SUCH_TOOLS = "the model calls tools that there are not, or writes calls that can't be read"
@@ -134,7 +134,7 @@ class CallGuard:
             self._now.replayed += 1
             return replace(known, call=planned.call)
         if planned.tool in self.excluded:
-            words = f"{planned.tool} failed {FAILURES} times running and can't be used any more in this answer"
+            words = f"{planned.tool} failed {MAX_FAILURES} times running and can't be used any more in this answer"
             return refusal(planned.call, words)
         if limit := self._limit():
             self.ended = limit
@@ -206,7 +206,7 @@ class CallGuard:
 
     def _count_failure(self, tool: str) -> None:
         self._failures[tool] += 1
-        if self._failures[tool] >= FAILURES:
+        if self._failures[tool] >= MAX_FAILURES:
             self.excluded.add(tool)
 
     def _limit(self) -> str:

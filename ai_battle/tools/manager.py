@@ -21,7 +21,7 @@ from .results import ToolOutput, bounded_output, collect_prints
 
 MAX_OUTPUT = 32_000
 MAX_PRINTED = 4_000
-GRACE = 1.0
+GRACE_SECONDS = 1.0
 
 
 class _RaisedError(ToolError):
@@ -119,7 +119,7 @@ class ToolManager:
         task.add_done_callback(self._left_running.discard)
         task.add_done_callback(_retrieve_exception)
         task.cancel()
-        await _wait_for(task, GRACE)
+        await _wait_for(task, GRACE_SECONDS)
         if not task.done():
             _forget(task)
 

@@ -28,7 +28,7 @@ STEP = ROOT | _flags("O_NOFOLLOW")
 READ = _flags("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC")
 CREATE = _flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
 LONGEST, DEEPEST = 4_000, 64
-CHUNK = 1 << 20
+CHUNK_BYTES = 1 << 20
 ANY_MAY_WRITE = 0o222
 OUTSIDE = re.compile(r"/|~|.:")  # an absolute path, a home directory, a drive
 # Files and folders from which other programs run code, unasked, when the user next opens the workspace with them.
@@ -225,7 +225,7 @@ def _status(name: str, folder: int) -> os.stat_result | None:
 
 def _read(descriptor: int, limit: int) -> bytes:
     pieces: list[bytes] = []
-    while limit > 0 and (piece := os.read(descriptor, min(limit, CHUNK))):
+    while limit > 0 and (piece := os.read(descriptor, min(limit, CHUNK_BYTES))):
         pieces.append(piece)
         limit -= len(piece)
     return b"".join(pieces)

@@ -29,7 +29,7 @@ from .mcp.servers import McpServers
 WORKSPACE = "workspace"
 RUNNABLE = ("python", "javascript", "bash")
 INPUTS = ("prompt", "answer", "code", "language")
-SHOWN = 2_000
+SHOWN_CHARACTERS = 2_000
 NO_APPROVAL = Approval()
 
 
@@ -223,7 +223,7 @@ def _fields(result: ToolResult) -> Mapping[str, Any]:
         raise ToolError(f"{result.call.name} returned nothing that says whether the answer holds") from error
     fields = value if isinstance(value, Mapping) else {}
     if result.is_error:
-        raise ToolError(str(fields.get("error") or result.text)[:SHOWN])
+        raise ToolError(str(fields.get("error") or result.text)[:SHOWN_CHARACTERS])
     return fields
 
 
@@ -247,4 +247,4 @@ def _share_passed(name: str, passed: float) -> AnswerChecked:
 def _report(fields: Mapping[str, Any]) -> str:
     """Returns the end of a check's report, where the error is."""
     texts = (str(fields[key]).strip() for key in ("reason", "stdout", "stderr") if fields.get(key))
-    return "\n".join(texts)[-SHOWN:]
+    return "\n".join(texts)[-SHOWN_CHARACTERS:]

@@ -11,7 +11,7 @@ from ..assembly.discussion import named_code
 from ..assembly.trust import is_trusted, remember_trust, trust_digest
 from ..benchmark.loading import load as load_benchmark
 from ..benchmark.store import NAME as RESULTS
-from ..config.documents import LARGEST, YAML, YamlText, kind_of, read_text
+from ..config.documents import MAX_BYTES, YAML, YamlText, kind_of, read_text
 from ..config.judge import Rubric, load_rubric, read_rubric
 from ..config.loading import LoadedDiscussion
 from ..config.packaged import description, in_brief, packaged_config, packaged_names, packaged_rubric
@@ -137,7 +137,7 @@ class Workspace:
         return {str(path.parent.relative_to(self.root)): path for path in reports if path.is_file()}
 
     def _document(self, source: str, text: str) -> YamlText:
-        if len(text.encode()) > LARGEST:
+        if len(text.encode()) > MAX_BYTES:
             raise ConfigError("This is larger than 5 MB; long texts belong in files named by input_file.")
         return YamlText(text, self._path(source))
 

@@ -15,7 +15,7 @@ from ..core.errors import ConfigError
 T = TypeVar("T")
 MEGABYTE = 1024 * 1024
 RAW = ("messages", "tools")  # fields that stay raw JSON, since they are most of a body and mostly known from before
-LONGEST = 256 * 1024  # bytes of one piece that a cache keeps
+MAX_PIECE_BYTES = 256 * 1024  # bytes of one piece that a cache keeps
 SHORTEST_KNOWN, MOST_KNOWN = 16 * 1024, 7  # bytes of a searched beginning that is kept, and how many others are
 MOST_MET = 2_048  # hashes of pieces that came once
 READ_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -134,13 +134,13 @@ class DecodeCache(Generic[T]):
         return found[0]
 
     def remember(self, key: Hashable, made: T, size: int) -> T:
-        """Returns `made`, and caches it from its second call with `key` on unless `size` is above `LONGEST`."""
+        """Returns `made`, and caches it from its second call with `key` on unless `size` is above `MAX_PIECE_BYTES`."""
         # Only a hash is kept of a key that came once. A collision does no harm: it caches a piece one call too early.
         if (digest := hash(key)) not in self._met:
             if len(self._met) >= MOST_MET:
                 self._met.clear()
             self._met.add(digest)
-        elif size <= LONGEST:
+        elif size <= MAX_PIECE_BYTES:
             self._size += 0 if key in self._made else size
             self._made[key] = made, size
         while self._size > self._most:
@@ -164,7 +164,7 @@ class PatternSearch:
         known = next((each for each in reversed(self._clear) if messages.startswith(each)), b"")
         if self._search(messages, max(0, len(known) - self._longest)):
             return True
-        beginning = messages[: min(len(messages) * 3 // 4, LONGEST)]
+        beginning = messages[: min(len(messages) * 3 // 4, MAX_PIECE_BYTES)]
         if len(beginning) > max(len(known), SHORTEST_KNOWN):
             self._clear = [*[each for each in self._clear if each is not known][-MOST_KNOWN:], beginning]
         return False

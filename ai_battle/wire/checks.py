@@ -12,7 +12,7 @@ from ..core.errors import ConfigError
 
 Check: TypeAlias = Callable[[Any], None]
 Shape: TypeAlias = Check | Mapping[str, Any] | list[Any]
-HEAD = 200  # characters of a data URL that are searched for its type, as the data after it may be megabytes
+HEAD_CHARACTERS = 200  # characters of a data URL that are searched for its type, as the data after it may be megabytes
 
 
 class ShapeError(TypeError):
@@ -73,7 +73,7 @@ def base64(value: Any, start: int = 0) -> None:
 def address(value: Any) -> None:
     """Requires the URL of a picture or a file, which may be a data URL with its whole content."""
     text(value)
-    if value.startswith("data:") and ";base64," in value[:HEAD]:
+    if value.startswith("data:") and ";base64," in value[:HEAD_CHARACTERS]:
         base64(value, value.index(",") + 1)
 
 

@@ -33,8 +33,8 @@ UNREADABLE = (
     TypeError,
     ValueError,
 )  # decoding a body of an unexpected shape raises these
-MESSAGE = 500  # characters
-RAW = 500  # bytes
+MESSAGE_CHARACTERS = 500  # characters
+RAW_BYTES = 500  # bytes
 COUNTS = tuple(each.name for each in fields(Usage))
 TOKENS = attrgetter(*(name for name in COUNTS if name.endswith("_tokens")))
 
@@ -224,7 +224,7 @@ def _innermost(body: Any) -> Any:
 
 
 def head(raw: bytes) -> str:
-    return without_keys(raw[:RAW].decode("utf-8", "replace"))
+    return without_keys(raw[:RAW_BYTES].decode("utf-8", "replace"))
 
 
 def _objects_in(value: Any) -> list[Mapping[str, Any]]:
@@ -244,7 +244,7 @@ def _delay_in(details: list[Mapping[str, Any]]) -> float | None:
 
 
 def _provider_error(reply: ErrorReply, again: Again) -> ProviderError:
-    status, message = reply.status, without_keys(reply.message)[:MESSAGE] or "no reason given"
+    status, message = reply.status, without_keys(reply.message)[:MESSAGE_CHARACTERS] or "no reason given"
     text = f"HTTP {status}: {message}" if status else message
     if reply.kinds & BLOCKED:
         return Refused(text, status=status)

@@ -89,7 +89,7 @@ class ConversationPrefix:
 
 
 NO_PREFIX = ConversationPrefix()
-UNSETTLED = 4
+UNSETTLED_MESSAGES = 4
 """Messages at the end that a client may send differently next time: with a cache mark, a note or a retried answer."""
 SHORTEST_PREFIX, MOST_PREFIXED = 4_096, 2 * MEGABYTE
 
@@ -193,7 +193,7 @@ def _joined_results(run: Sequence[DecodedMessage]) -> Message:
 
 def _last_messages(following: list[DecodedMessage]) -> list[DecodedMessage]:
     """Returns the last messages, starting early enough not to separate adjacent tool results."""
-    place = len(following) - UNSETTLED
+    place = len(following) - UNSETTLED_MESSAGES
     while place > 0 and any(message.role == "tool" for message in following[place].messages):
         place -= 1
     return following[max(place, 0) :]

@@ -20,7 +20,7 @@ from .errors import UNREADABLE, cut_error, error_in_answer, head, malformed_erro
 from .messages import new_id
 
 MAX_EVENT = 16 * 1024 * 1024  # bytes; a stream without separators must not fill the memory
-HEAD = 500  # bytes of the body kept to recognize it and for errors
+HEAD_BYTES = 500  # bytes of the body kept to recognize it and for errors
 FIELDS = (b"data:", b"event:", b"error:", b"id:", b"retry:", b":")
 CR = b"\r"[0]  # an int, as `int in bytes` is five times as fast as `bytes in bytes`
 BOM = b"\xef\xbb\xbf"
@@ -28,7 +28,7 @@ DONE = b"[DONE]"
 
 
 class LineTokenizer:
-    """Cuts one stream into lines, dropping blank ones. `head` holds the first `HEAD` bytes of the body.
+    """Cuts one stream into lines, dropping blank ones. `head` holds the first `HEAD_BYTES` bytes of the body.
 
     A line counts only once its newline has come; `close` returns a last line without one.
     """
@@ -51,8 +51,8 @@ class LineTokenizer:
 
     def feed(self, data: bytes) -> list[bytes]:
         """Returns the pieces that `data` completes. Raises `BadReply` if one grows above `MAX_EVENT` bytes."""
-        if len(self.head) < HEAD:
-            self.head += data[: HEAD - len(self.head)]
+        if len(self.head) < HEAD_BYTES:
+            self.head += data[: HEAD_BYTES - len(self.head)]
         if self._unread or not data.endswith(self.separator):  # most reads end with a whole event
             data = self._take_complete(data)
         return [piece for piece in data.split(self.separator) if piece and not piece.isspace()]

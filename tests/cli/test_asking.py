@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.cli.live import TICK
+from ai_battle.cli.live import TICK_SECONDS
 from tests.cli.test_typing import scrolled_lines
 from tests.scenarios.terminal import begin, terminal, wait_for
 
@@ -98,7 +98,7 @@ def test_nothing_is_written_over_the_question_though_another_call_runs_meanwhile
         you.read_until(PROMPT)
         shown = len(you.shown)
         wait_for("tool_returned", tmp_path / "run" / "journal.jsonl")
-        time.sleep(TICK + 0.1)  # the clock of the status line would tick
+        time.sleep(TICK_SECONDS + 0.1)  # the clock of the status line would tick
         you.press("n")
         you.read_until("n", times=you.shown.count("n") + 1)
         written_meanwhile = you.shown[shown:]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.conversation.state import RECENT
+from ai_battle.conversation.state import RECENT_TURNS
 from ai_battle.conversation.stopping import RunUse, StopContext, condition
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import ModelReplied
@@ -30,7 +30,7 @@ def stops_after(dialogue: Mapping[str, Any], stop: Any) -> int | None:
     holds = condition(stop)
     said: list[Message] = [assistant(text, speaker) for speaker, text in dialogue["says"]]
     for count in range(1, len(said) + 1):
-        if holds(StopContext(count, count, said[max(0, count - RECENT) : count], RunUse())):
+        if holds(StopContext(count, count, said[max(0, count - RECENT_TURNS) : count], RunUse())):
             return count
     return None
 

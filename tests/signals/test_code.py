@@ -2,7 +2,7 @@
 
 import pytest
 
-from ai_battle.signals.code import LONGEST, is_readable
+from ai_battle.signals.code import MAX_CHARACTERS, is_readable
 from tests.growing import IN_PROPORTION, growth
 
 TIMES = 40
@@ -15,7 +15,7 @@ def test_hostile_bash_is_read_in_proportion_to_its_length(piece: str) -> None:
         for _ in range(TIMES):
             is_readable("bash", piece * (size // len(piece)))
 
-    assert growth(read, LONGEST // 16) < IN_PROPORTION
+    assert growth(read, MAX_CHARACTERS // 16) < IN_PROPORTION
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.wire import anthropic, openai
-from ai_battle.wire.bodies import LONGEST, DecodeCache, PatternSearch, decode_body
+from ai_battle.wire.bodies import MAX_PIECE_BYTES, DecodeCache, PatternSearch, decode_body
 from ai_battle.wire.messages import paired_messages
 
 WIRES: dict[str, Any] = {"chat": openai, "messages": anthropic}
@@ -119,12 +119,12 @@ def test_bytes_in_a_message_that_are_no_json_are_told_as_such(api: str) -> None:
 
 def test_only_so_many_bytes_are_remembered() -> None:
     cache: DecodeCache[int] = DecodeCache(most=3)
-    for number, raw in enumerate((b"a", b"b", b"c", b"d", b"x" * (LONGEST + 1))):
+    for number, raw in enumerate((b"a", b"b", b"c", b"d", b"x" * (MAX_PIECE_BYTES + 1))):
         for _ in range(2):
             cache.remember(raw, number, len(raw))
         cache.get(b"b")
 
-    assert [cache.get(raw) for raw in (b"a", b"b", b"c", b"d", b"x" * (LONGEST + 1))] == [None, 1, 2, 3, None]
+    assert [cache.get(raw) for raw in (b"a", b"b", b"c", b"d", b"x" * (MAX_PIECE_BYTES + 1))] == [None, 1, 2, 3, None]
     for _ in range(2):
         cache.remember(b"e", 4, 1)
     assert cache.get(b"b") is None

@@ -16,8 +16,8 @@ from ..tasks import Task
 from . import ScoredAnswer
 from .exact import EMPTY
 
-MOST = 10
-LONGEST = 30_000
+BEST_GRADE = 10
+MAX_CHARACTERS = 30_000
 PROMPT = Path(__file__).parent / "prompts" / "judge.md"
 REPAIR = "That has no grade. Give the same judgement once more, in one line: GRADE: a whole number from 0 to 10."
 _GRADE = re.compile(r"GRADE\W{1,8}(\d{1,2})(?:\.0)?(?:\s*/\s*10)?(?![\d.])")
@@ -46,21 +46,21 @@ class ModelJudge:
             return AnswerScore(None, f"the judge did not answer: {error}", scorer_failed=True)
         if grade is None:
             return AnswerScore(None, "the judge gave no grade", scorer_failed=True)
-        return AnswerScore(grade / MOST, reply.strip()[:500])
+        return AnswerScore(grade / BEST_GRADE, reply.strip()[:500])
 
     async def _ask(self, *messages: Message) -> str:
         return (await self._model.complete(ModelRequest(messages))).text
 
     def _request(self, task: Task, answer: ScoredAnswer) -> str:
         reference = f"<reference>\n{task.reference}\n</reference>" if task.reference else ""
-        places = {"question": task.prompt, "reference": reference, "answer": _harmless(answer.text[:LONGEST])}
+        places = {"question": task.prompt, "reference": reference, "answer": _harmless(answer.text[:MAX_CHARACTERS])}
         return self._prompt.safe_substitute(places)
 
 
 def _grade(reply: str) -> int | None:
     """Returns the last grade in the judge's reply, or None if there is none from 0 to 10."""
     grades = _GRADE.findall(reply)
-    return int(grades[-1]) if grades and int(grades[-1]) <= MOST else None
+    return int(grades[-1]) if grades and int(grades[-1]) <= BEST_GRADE else None
 
 
 def _harmless(answer: str) -> str:

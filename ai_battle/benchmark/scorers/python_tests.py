@@ -15,7 +15,7 @@ from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
 
-LONGEST = 600.0
+MAX_SECONDS = 600.0
 AT_ONCE = max(1, os.cpu_count() or 1)
 PROGRAM = """\
 import sys, types
@@ -26,7 +26,7 @@ exec(compile({tests!r}, "tests.py", "exec"), answer.__dict__)
 print({token!r})
 """
 """An answer is imported, as it were: what it does as a script, such as to read input, is not asked for."""
-_LAST = 200
+_OUTPUT_CHARACTERS = 200
 LONGEST_ANSWER = 100_000
 _BLOCK = re.compile(
     r"^[ \t]{0,8}(`{3,8}|~{3,8})[ \t]*(\w{0,20})[^\n]{0,200}\n(.*?)^[ \t]{0,8}\1", re.DOTALL | re.MULTILINE
@@ -60,7 +60,7 @@ class PythonTests:
         program = Program("python", PROGRAM.format(code=code, tests=tests, token=token), self._timeout)
         with tempfile.TemporaryDirectory(prefix="ai-battle-", ignore_cleanup_errors=True) as workspace:
             outcome = await self._sandbox.run(program, Path(workspace))
-        if outcome.exit_code == 0 and token in outcome.stdout[-_LAST:]:
+        if outcome.exit_code == 0 and token in outcome.stdout[-_OUTPUT_CHARACTERS:]:
             return AnswerScore(1.0)
         return AnswerScore(0.0, _why(outcome.killed_because, outcome.stderr))
 
@@ -69,7 +69,7 @@ def _why(killed_because: str, stderr: str) -> str:
     if killed_because:
         return f"used too much {killed_because}"
     last = stderr.strip().splitlines()[-1:]
-    return last[0][:_LAST] if last else "ended before its tests did"
+    return last[0][:_OUTPUT_CHARACTERS] if last else "ended before its tests did"
 
 
 def code_of(text: str, name: str = "") -> str:
@@ -103,6 +103,6 @@ def _is_program(text: str) -> bool:
 
 
 def create(sandbox: Sandbox, timeout: float = 10.0) -> PythonTests:
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= LONGEST:
-        raise ConfigError(f"python_tests: timeout is in seconds, up to {LONGEST:g}, not {timeout!r}")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= MAX_SECONDS:
+        raise ConfigError(f"python_tests: timeout is in seconds, up to {MAX_SECONDS:g}, not {timeout!r}")
     return PythonTests(sandbox, timeout)

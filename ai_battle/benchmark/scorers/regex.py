@@ -10,7 +10,7 @@ from ..tasks import Task
 from . import ScoredAnswer
 from .exact import EMPTY
 
-LONGEST = 20_000
+MAX_CHARACTERS = 20_000
 PATTERN, FORBIDDEN = "pattern", "forbidden"
 
 
@@ -30,7 +30,7 @@ class Regex:
         return _unreadable(wanted) if wanted else f"a field {PATTERN!r}, and the scorer has no pattern of its own"
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
-        text = answer.text[-LONGEST:]
+        text = answer.text[-MAX_CHARACTERS:]
         if not text.strip():
             return EMPTY
         return _score_of_match(self._pattern, text, task) if self._pattern else _score_of_patterns(text, task)

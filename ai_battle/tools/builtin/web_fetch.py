@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from aiohttp.abc import AbstractResolver
 
 HTML_SIZE, LINKS = 2 << 20, 200
-GRACE = 2.0
+GRACE_SECONDS = 2.0
 PDF_PROGRAM = Path(__file__).parents[2] / "files" / "pdf_text.py"
 CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?([a-zA-Z0-9_-]{1,40})""", re.IGNORECASE)
 TEXTUAL = re.compile(
@@ -43,7 +43,7 @@ class WebFetchTool(Tool):
     ) -> None:
         """Takes `allow_addresses`: private ones that may be fetched too, as "10.0.0.5" or "10.0.0.5:8080"."""
         self.bounds = Bounds(seconds=timeout)
-        self.timeout = timeout + GRACE
+        self.timeout = timeout + GRACE_SECONDS
         self.allowed = frozenset(allow_addresses)
         self.resolver = resolver
 

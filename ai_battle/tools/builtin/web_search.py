@@ -17,7 +17,7 @@ from ..web.requests import Bounds, Page, ask_service
 
 SECONDS, SIZE = 20.0, 4 << 20
 QUOTA = (402, 429, 432, 433)
-MOST = 20
+MAX_RESULTS = 20
 PROOF = "DuckDuckGo asks for a proof that a person is searching; wait, or use another backend."
 
 
@@ -30,7 +30,7 @@ class WebSearchTool(Tool):
             "type": "integer",
             "description": "Number of results to return",
             "minimum": 1,
-            "maximum": MOST,
+            "maximum": MAX_RESULTS,
             "default": 5,
         },
     }
@@ -47,7 +47,7 @@ class WebSearchTool(Tool):
         query = parameters.get("query", "")
         if not isinstance(query, str) or not query.strip():
             return {"error": "Query is required"}
-        found = await self.engine.search(query.strip(), min(int(parameters.get("num_results", 5)), MOST))
+        found = await self.engine.search(query.strip(), min(int(parameters.get("num_results", 5)), MAX_RESULTS))
         return {"results": [asdict(one) for one in found], "total": len(found)}
 
 

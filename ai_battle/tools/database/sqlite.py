@@ -36,7 +36,7 @@ LIMITS: Mapping[int, int] = {
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
 PLACE = re.compile(r"%([-+ 0,#]*)(\d*)(?:\.(\d+))?l{0,2}([a-zA-Z%])?")
-WIDEST = 1_000
+MAX_PRINTF_WIDTH = 1_000
 WHOLE, REAL = "diuxXoc", "fFeEgG"
 DESCRIPTION = "SQLite; what tables there are says SELECT name, sql FROM sqlite_schema"
 
@@ -136,7 +136,7 @@ def _words(message: str, limits: QueryLimits | None) -> str:
     if re.search("not authorized|authorization denied|readonly|prohibited|no such function", message):
         return f"That is not allowed here ({message}): only one statement that reads this database."
     if "user-defined function" in message:
-        return f"SQLite: printf knows %d, %f, %s and their like, with widths of up to {WIDEST:,}."
+        return f"SQLite: printf knows %d, %f, %s and their like, with widths of up to {MAX_PRINTF_WIDTH:,}."
     if "out of memory" in message or not message:
         return "The query needs too much memory; ask for less."
     return f"SQLite: {message}"
@@ -155,8 +155,8 @@ def printf(form: str | None, *values: Any) -> str | None:
 
 def _format_place(place: re.Match[str], values: Iterator[Any]) -> str:
     flags, width, precision, kind = place.groups("")
-    if not kind or max(int(f"0{width}"), int(f"0{precision}")) > WIDEST:
-        raise ValueError(f"a width of more than {WIDEST}, or a form that is not known: {place[0][:20]}")
+    if not kind or max(int(f"0{width}"), int(f"0{precision}")) > MAX_PRINTF_WIDTH:
+        raise ValueError(f"a width of more than {MAX_PRINTF_WIDTH}, or a form that is not known: {place[0][:20]}")
     if kind == "%":
         return "%"
     value = _argument(next(values, None), kind)

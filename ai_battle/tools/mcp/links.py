@@ -25,7 +25,7 @@ from ..sandbox.program import INSIDE
 
 LAST_WORDS = 400
 LONGEST_LINE = 16 * 1024 * 1024
-KEPT = 4_096
+KEPT_STDERR = 4_096
 EXIT_SECONDS = 2.0
 KEEPER_SECONDS = 10.0
 """After two seconds the keeper kills what is left, which takes a moment if there are many processes."""
@@ -128,7 +128,7 @@ class ProgramLink(Link):
         assert process.stderr
         while data := await process.stderr.read(65_536):
             self._stderr.extend(data)
-            del self._stderr[:-KEPT]
+            del self._stderr[:-KEPT_STDERR]
 
     def _last_output(self) -> str:
         return self._stderr.decode(errors="replace").strip()

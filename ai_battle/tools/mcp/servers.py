@@ -31,7 +31,7 @@ LONGEST_DESCRIPTION = 4_000
 LARGEST_SCHEMA = 32_000
 LARGEST_OFFER = 400_000
 """Characters of JSON for one tool, and for all tools of a server; they are part of every request."""
-MARGIN = 1.0
+MARGIN_SECONDS = 1.0
 CHANGED = "it describes itself otherwise than when it was first used here"
 
 
@@ -106,7 +106,7 @@ class _RunningServer:
         self.name = name
         self._timeout = settings.timeout
         self._start_timeout = settings.start_timeout
-        self.longest_call = settings.start_timeout + settings.timeout + MARGIN
+        self.longest_call = settings.start_timeout + settings.timeout + MARGIN_SECONDS
         """Seconds after which a call is given up from outside, as it may have to start the server again."""
         self._link = link(settings, base)
         self._pins = ToolPins(settings, base)

@@ -13,7 +13,7 @@ from ...core.errors import ToolError, translate_errors
 from ...core.plugins import optional
 from .links import NO_REQUEST, Link
 
-PAGES = 100
+MAX_PAGES = 100
 PAUSES = (1.0, 5.0, 30.0)
 LONGEST, LONGEST_REASON = 1_000, 300
 STALE = "Session terminated"
@@ -88,13 +88,13 @@ class Session:
         self.left_out = []
         found: list[Any] = []
         cursor = None
-        for _ in range(PAGES):
+        for _ in range(MAX_PAGES):
             with self._requesting():
                 page = await self._ready.result().list_tools(cursor=cursor)
             found += page.tools
             if not (cursor := page.next_cursor):
                 return found, self.left_out
-        raise McpServerError(f"it lists tools without an end: {len(found):,} on the first {PAGES} pages")
+        raise McpServerError(f"it lists tools without an end: {len(found):,} on the first {MAX_PAGES} pages")
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> Any:
         """Returns the server's answer as it is. A cancellation is passed on to the server."""

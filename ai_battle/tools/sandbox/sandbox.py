@@ -28,7 +28,7 @@ from .program import INSIDE, SUFFIX, Interpreter, NoFence, Outcome, Program, San
 from .snapshot import Snapshot, discard
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-_RESERVED = 2 << 30  # threads and allocators reserve far more address space than they use
+_RESERVED_BYTES = 2 << 30  # threads and allocators reserve far more address space than they use
 _SUPERVISOR_SECONDS = 10.0  # seconds for a supervisor to start, and to end everything that the program has started
 # Not the workspace: an interpreter would run code that it finds there before it is confined.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"}
@@ -151,7 +151,7 @@ def _orders(backend: Backend, paths: HostPaths, program: Program, runner: Interp
         syscall_filter=backend.syscall_filter,
         isolated=backend.isolated,
         seconds=program.timeout,
-        address_space=0 if runner.reserves_memory else 2 * limits.memory + _RESERVED,
+        address_space=0 if runner.reserves_memory else 2 * limits.memory + _RESERVED_BYTES,
         **asdict(limits),
     )
 

@@ -99,7 +99,7 @@ _HISTORY = frozenset((
 _GIT_INPUTS = (
     "commondir", "config", "config.worktree", "hooks", "rebase-apply", "rebase-merge", "sequencer", "worktrees",
 )  # fmt: skip
-_DEEPEST = 40  # folders below the first repository; anything deeper counts as the program's
+_MAX_DEPTH = 40  # folders below the first repository; anything deeper counts as the program's
 
 # None for nothing, the target of a link, a file's bytes and mode, or a folder's entries.
 _Copy: TypeAlias = "str | tuple[bytes, int] | Mapping[str, _Copy] | None"
@@ -245,7 +245,7 @@ def _repositories(found: Path) -> list[Path]:
     all_of_them, waiting = [], [found] if is_folder(found) else []
     while waiting:
         make_usable(folder := waiting.pop())
-        deep = len(folder.parts) - len(found.parts) > _DEEPEST
+        deep = len(folder.parts) - len(found.parts) > _MAX_DEPTH
         if os.path.lexists(folder / "HEAD") or folder.name == ".git" or deep:
             all_of_them.append(folder)
             waiting += filter(is_folder, entries(folder / "modules"))
@@ -272,7 +272,7 @@ def is_programs_own(repository: Path) -> bool:
 # The comment marks the file as ours; `is_harmless` looks for it.
 _FIRST = "# A program made this repository. Of its settings those are kept that can run nothing.\n"
 _LEAST = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = {}\n"
-_LONGEST = 65_536  # bytes; real settings are shorter
+_MAX_SETTING_BYTES = 65_536  # bytes; real settings are shorter
 _SECTION = re.compile(r'\[([A-Za-z][A-Za-z0-9-]*)(?: "([^-"\\\x00-\x1f\x7f][^"\\\x00-\x1f\x7f]{0,199})?")?\]')
 _VARIABLE = re.compile(r'[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*=[ \t]*([^"\\#;\x00-\x1f\x7f]{1,500})')
 _WORD, _TEXT = re.compile(r"[A-Za-z0-9]+"), re.compile(r"[^-].*")
@@ -333,6 +333,6 @@ def _read(config: Path) -> str:
         return ""
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _LONGEST:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_SETTING_BYTES:
             return ""
-        return file.read(_LONGEST).decode(errors="replace")
+        return file.read(_MAX_SETTING_BYTES).decode(errors="replace")

@@ -20,7 +20,7 @@ _GLUED = re.compile(
     re.IGNORECASE,
 )
 _FENCED_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})", re.MULTILINE)
-_WINDOW = 2_000
+_WINDOW_CHARACTERS = 2_000
 _INDENT = re.compile(r"[ \t\u200b\ufeff]*(?:[-*+]|\d+[.)])?[ \t]*")
 _LISTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s{2}")
 _ANSWERED = re.compile(
@@ -92,8 +92,8 @@ def is_within_code(source: Source, fence: Fence | None, at: int, name: str) -> b
 
     A program is one that defines or imports the function `name`, or whose call is in a block such as a loop.
     """
-    line = source.before(at, _WINDOW)
-    above = source.text[max(fence.inside if fence else 0, at - _WINDOW) : at - len(line)]
+    line = source.before(at, _WINDOW_CHARACTERS)
+    above = source.text[max(fence.inside if fence else 0, at - _WINDOW_CHARACTERS) : at - len(line)]
     if fence:
         return fence.language in _PROGRAMS and _is_within_program(fence.indent, above, line, name)
     last = above.rstrip().rpartition("\n")[2]
@@ -108,7 +108,7 @@ def is_shown_value(source: Source, fence: Fence | None, at: int) -> bool:
     if fence:
         return bool(source.text[max(fence.inside, start) : at].strip())
     is_indented = line.startswith(("    ", "\t")) and is_set_off(source, at, line)
-    return is_indented and bool(source.text[max(0, start - _WINDOW) : start].strip())
+    return is_indented and bool(source.text[max(0, start - _WINDOW_CHARACTERS) : start].strip())
 
 
 def _is_within_program(indent: int, above: str, line: str, name: str) -> bool:

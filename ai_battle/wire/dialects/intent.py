@@ -16,7 +16,7 @@ from . import thinking
 from .calls import OfferedTools
 from .reading import Piece
 
-_WINDOW = 600  # characters before and after a call that count as its context
+_SURROUNDING = 600  # characters before and after a call that count as its context
 _MARKUP = re.compile(r"<[^<>\n]{0,200}>|`{3,}[\w.+#\-/]*|~{3,}|[*_#>`|]+")
 _ENCLOSED = re.compile(r"</[^<>\n]{1,80}>")
 _LABEL = re.compile(r"^[ \t]*(?:[-*+•・]|\(?\w{1,2}[.)])(?:\s|\Z)", re.MULTILINE)
@@ -50,11 +50,11 @@ def proposal_kinds(text: str, pieces: Sequence[Piece], tools: OfferedTools) -> l
     """Returns for each piece, all of which hold calls, why not to run it, or None if it is meant."""
     gaps = list(map(_without_thoughts, _gaps(text, pieces)))
     writing = [tools.writes(piece.calls) for piece in pieces]
-    goes_on = bool(_words_of(gaps[-1][:_WINDOW]))
+    goes_on = bool(_words_of(gaps[-1][:_SURROUNDING]))
     together = _common_kind(pieces, gaps, goes_on=goes_on, writes=any(writing))
     found: list[ProposalKind | None] = []
     for piece, before, behind, writes in zip(pieces, gaps, gaps[1:], writing, strict=False):
-        lead = _words_of(_ENCLOSED.split(before[-_WINDOW:])[-1])
+        lead = _words_of(_ENCLOSED.split(before[-_SURROUNDING:])[-1])
         announced = found[-1] if found and not lead else _announcement_kind(text, piece, lead, writes=writes)
         is_weak = writes and (goes_on or _is_beside_words(piece, before))
         found.append(together or announced or _kind_by_form(text, piece, before, behind, is_weak=is_weak))
@@ -88,7 +88,7 @@ def _goes_on_below(before: str, behind: str) -> bool:
     """Returns whether the line below a call begins in lower case, in a text that has capitals and outside its block."""
     between = _BELOW.match(behind)
     words = _LOWER_WORDS.match(behind, between.end()) if between else None
-    if not words or not words["first"].islower() or not any(map(str.isupper, before[-_WINDOW:])):
+    if not words or not words["first"].islower() or not any(map(str.isupper, before[-_SURROUNDING:])):
         return False
     return "\n" in behind[: words.start()] and behind.count("```", words.end()) % 2 == 0
 
@@ -116,12 +116,12 @@ def _common_kind(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool,
 def _are_alternatives(gaps: Sequence[str], *, goes_on: bool) -> bool:
     """Returns whether a word such as "or" alone is between two calls, in a text that has more words."""
     between = map(str.lower, map(_words_of, gaps[1:-1]))
-    return any(map(_words("alternative").fullmatch, between)) and (goes_on or bool(_words_of(gaps[0][-_WINDOW:])))
+    return any(map(_words("alternative").fullmatch, between)) and (goes_on or bool(_words_of(gaps[0][-_SURROUNDING:])))
 
 
 def _are_choices(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool, writes: bool) -> bool:
     """Returns whether the calls are items of a list with text after it, or have labels like `Option B`."""
-    leads = [_MARKUP.sub(" ", gap[-_WINDOW:]).rstrip().rpartition("\n")[2] for gap in gaps[:-1]]
+    leads = [_MARKUP.sub(" ", gap[-_SURROUNDING:]).rstrip().rpartition("\n")[2] for gap in gaps[:-1]]
     if (
         goes_on
         and len(pieces) > 1

@@ -40,7 +40,7 @@ _NAMING = re.compile(
     r"[\s*_`\"]*(?P<name>[\w.\-/]{1,128}?)(?:\(\))?[\s*_`\":]*",
     re.IGNORECASE,
 )
-_REACH = 200
+_REACH_CHARACTERS = 200
 
 
 def read_lines(source: Source, at: int, tools: OfferedTools, named: str = "") -> tuple[ToolCall, int] | None:
@@ -166,7 +166,7 @@ def announced_call(text: str, at: int, value: object, tools: OfferedTools) -> To
     if not isinstance(value, dict):
         return None
     # Labels of the arguments and the marks of their block may come between.
-    lines = (line.strip().lstrip("*_") for line in reversed(text[max(0, at - _REACH) : at].splitlines()))
+    lines = (line.strip().lstrip("*_") for line in reversed(text[max(0, at - _REACH_CHARACTERS) : at].splitlines()))
     above = next((line for line in lines if not _LABEL.fullmatch(line)), "")
     named = _NAMING.fullmatch(above)
     tool = tools.find(named["name"]) if named else None

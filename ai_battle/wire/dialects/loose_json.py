@@ -20,7 +20,7 @@ _CLOSERS = {"{": "}", "[": "]", "(": ")"}
 _END_AROUND = re.compile(
     r"`{3,}[ \t]*(?=\r?\n|\Z|<)|</[A-Za-z_][\w:.\-]*>|<[|｜/][^<>\"\n]{1,60}[|｜]>|\[END_TOOL_REQUEST\]"
 )
-_DEEPEST = 64  # levels of nesting, well below Python's limit on recursion
+_MAX_DEPTH = 64  # levels of nesting, well below Python's limit on recursion
 
 QUOTE = re.compile(r"[rRuUfFbB]{0,2}(?:\"\"\"|'''|[\"'`“‘]|\\[\"']|<\|\\?\"\|>|<escape>)")
 _QUOTING = frozenset("\"'`“‘\\<rRuUfFbB")
@@ -68,7 +68,7 @@ def read_value(text: str, at: int, depth: int = 0) -> tuple[Any, int]:
     if char in "(+-.0123456789" and (found := _read_number(text, at)):
         return found
     if char in _CLOSERS:
-        if depth >= _DEEPEST:
+        if depth >= _MAX_DEPTH:
             raise Unreadable(at)
         return _read_object(text, at + 1, depth + 1) if char == "{" else _read_array(text, at, depth + 1)
     if char in _QUOTING and QUOTE.match(text, at):

@@ -110,10 +110,10 @@ def _prose(text: str, spans: Iterable[Span]) -> str:
     return "".join([*parts, text[at:]])
 
 
-_CONTEXT = 240  # characters before the held text that the scanner may look back at
-_MARGIN = 8  # characters at the end within which a piece may still grow
-_SMALL = 80  # characters up to which the held text is scanned with each delta
-_LONGEST = 600  # characters at the end that may be the beginning of a call
+_CONTEXT_CHARACTERS = 240  # characters before the held text that the scanner may look back at
+_MARGIN_CHARACTERS = 8  # characters at the end within which a piece may still grow
+_SMALL_CHARACTERS = 80  # characters up to which the held text is scanned with each delta
+_OPENING_CHARACTERS = 600  # characters at the end that may be the beginning of a call
 _OPENINGS = r"(?:[\"'(*]{0,4}\[\s{0,200}){0,3}[\"'(*]{0,3}"
 _BEGINNING = re.compile(
     rf"(?:{_OPENINGS}(?:"
@@ -172,11 +172,11 @@ class StreamingReader:
         text = self._context + "".join(self._held)
         start = len(self._context)
         safe = self._safe(text, start)
-        self._context = text[max(0, safe - _CONTEXT) : safe]
+        self._context = text[max(0, safe - _CONTEXT_CHARACTERS) : safe]
         self._scanner = self._scanner.resume_at("", 0, safe - len(self._context))
         self._held = [text[safe:]]
         self._size = len(text) - safe
-        self._due = 0 if self._size < _SMALL else self._size + self._size // 8
+        self._due = 0 if self._size < _SMALL_CHARACTERS else self._size + self._size // 8
         return text[start:safe]
 
     def _safe(self, text: str, start: int) -> int:
@@ -185,7 +185,7 @@ class StreamingReader:
         states, begin, last = [(start, self._scanner)], len(text), None
         while piece := scanner.next():
             at = states[-1][0]
-            if piece.is_call or piece.cut or piece.end > len(text) - _MARGIN:
+            if piece.is_call or piece.cut or piece.end > len(text) - _MARGIN_CHARACTERS:
                 begin = _widened_start(text, piece.start) if piece.start >= at else at
                 break
             states.append((piece.end, scanner.resume_at(text, scanner.at)))
@@ -198,7 +198,7 @@ class StreamingReader:
 
     def _tail_start(self, text: str, at: int) -> int:
         """Returns the first position from `at` on that may become the beginning of a call."""
-        at = max(at, len(text) - _LONGEST)
+        at = max(at, len(text) - _OPENING_CHARACTERS)
         places = [found.start() for pattern in (_BEGINNING, _ACTION) if (found := pattern.search(text, at))]
         place = min(places, default=len(text))
         names = (_NAME.search(text, max(at, place - 200), place), _LINE.search(text, at))

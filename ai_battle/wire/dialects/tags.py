@@ -28,7 +28,7 @@ ATTRIBUTES = re.compile(
 _EACH = re.compile(_ATTRIBUTE)
 _CALLING_TAGS = frozenset({"tool", "function", "invoke", "call", "tool_call", "function_call", "tool_use", "action"})
 _STRUCTURES = frozenset({"object", "array"})
-_DEEPEST = 16
+_MAX_DEPTH = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def _nested_value(text: str, schema: Any, depth: int) -> Any:
     """Reads an object or a list whose members are elements."""
     members: list[tuple[str, Any]] = []
     at, types = 0, types_of(schema)
-    while types & _STRUCTURES and depth < _DEEPEST and (opened := _CHILD.match(text, at)):
+    while types & _STRUCTURES and depth < _MAX_DEPTH and (opened := _CHILD.match(text, at)):
         inner = _schema_inside(schema, opened["key"], types)
         end = text.find(f"</{opened['key']}>", opened.end())
         if end < 0:

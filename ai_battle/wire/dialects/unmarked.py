@@ -33,8 +33,8 @@ _SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;.!?]?(?: |\Z)")
 _ON = re.compile(r"[\])}`'\"]*,? [^\W\d_A-Z]+(?=[ ,]|\.?(?:\s|\Z))|\]\(")
 _GIVES = re.compile(r"[`\]]? ?(?:->|=>|→|⇒) ?[\[{\"'\d]")
 _CALL_BEFORE = re.compile(r"[\w.]+\([^\n]*\)[;,]")
-_WINDOW = 160
-_UNDECIDED = 120  # characters before the end of the text within which more text may change a reading
+_WINDOW_CHARACTERS = 160
+_UNDECIDED_CHARACTERS = 120  # characters before the end of the text within which more text may change a reading
 
 _ACTION = re.compile(
     r"(?:(?P<sure>[Aa]ction)|Tool|Function|✿FUNCTION✿)(?:[ _](?:[Nn]ame|[Cc]all))?(?: \d{1,3})?\**\s*:\**[ \t]*"
@@ -62,7 +62,7 @@ _ASSIGNMENT = re.compile(r"\s*[A-Za-z_]\w*\s*=")
 
 def _name_before(text: str, at: int, pattern: re.Pattern[str]) -> tuple[str, int, bool]:
     """Returns the name that ends before `at`, its start, and whether a keyword such as `def` precedes it."""
-    found = pattern.match(text[max(0, at - _WINDOW) : at][::-1])
+    found = pattern.match(text[max(0, at - _WINDOW_CHARACTERS) : at][::-1])
     return (found[1][::-1], at - found.end(1), bool(found[2])) if found else ("", at, False)
 
 
@@ -106,7 +106,7 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
 
 def _quotation(source: Source, piece: Piece) -> Piece:
     """Returns a quotation. Near the end of the text it is `cut`, as the sentence may still end with the call."""
-    undecided = len(source.text) - piece.end < _UNDECIDED
+    undecided = len(source.text) - piece.end < _UNDECIDED_CHARACTERS
     return Piece(piece.start, piece.end, issues=[issue("quoted", source.text, piece.start)], cut=undecided)
 
 
@@ -198,7 +198,7 @@ def _no_call(source: Source, start: int, at: int, error: Unreadable) -> Piece:
 
 def _prose(source: Source, start: int, at: int, error: Unreadable) -> Piece:
     """Returns a piece of prose, which is `cut` near the end of the text, where it may still become a value."""
-    return Piece(start, max(error.at, at + 1), cut=error.cut or len(source.text) - error.at < _UNDECIDED)
+    return Piece(start, max(error.at, at + 1), cut=error.cut or len(source.text) - error.at < _UNDECIDED_CHARACTERS)
 
 
 def _strings(value: Any) -> list[str]:

@@ -39,7 +39,9 @@ SAMPLING: Mapping[str, Shape] = {
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
 NEEDS_REENCODING = PatternSearch(rb'"(?:developer|reasoning)', 10)
 """Finds the role and the fields in messages that some servers reject or ignore, so that these must be re-encoded."""
-KNOWN = frozenset(SAMPLING) | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
+KNOWN_FIELDS = (
+    frozenset(SAMPLING) | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
+)
 
 _DESCRIBED = ObjectShape({"name!": text, "description": text, "parameters": tool_schema})
 _TOOLS = list_of(TaggedShape("type", {"function": {"function!": _DESCRIBED}, "custom": CUSTOM}, otherwise="function"))
@@ -73,7 +75,7 @@ _REQUEST = ObjectShape(
         "logit_bias": object_,
     }
 )
-READ = KNOWN | _REQUEST.names - {"logit_bias"}
+READ = KNOWN_FIELDS | _REQUEST.names - {"logit_bias"}
 """The fields that a request for a model of another API can be made of."""
 
 
@@ -135,7 +137,7 @@ def decode_head(body: Mapping[str, Any]) -> ModelRequest:
         tools = TOOLS.decode(body.get("tools"), _decode_tools)
         choice, form = body.get("tool_choice"), body.get("response_format")
         schema = _schema_in(form)
-        known = KNOWN | {"response_format"} if schema is not None and form == _format(schema) else KNOWN
+        known = KNOWN_FIELDS | {"response_format"} if schema is not None and form == _format(schema) else KNOWN_FIELDS
         return ModelRequest(
             (),
             "",

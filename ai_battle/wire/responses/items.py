@@ -17,7 +17,7 @@ SIGNED = "signed:"  # marks a signature that we put into the field for reasoning
 
 Calls = dict[str, ToolCall]
 Item = Mapping[str, Any]
-LONGEST = 64  # characters of a tool's name
+NAME_LENGTH = 64  # characters of a tool's name
 
 
 def _file(**inner: Check) -> Check:
@@ -150,13 +150,13 @@ def _document(part: Item) -> Document:
 
 
 def flat_name(name: str, namespace: str) -> str:
-    """Joins namespace and name to at most `LONGEST` characters, always in the same way, so that calls match tools."""
+    """Joins namespace and name to at most `NAME_LENGTH` characters, always the same way, so that calls match tools."""
     if not namespace:
         return name
     flat = f"{namespace.rstrip('_')}__{name}"
-    if len(flat) <= LONGEST:
+    if len(flat) <= NAME_LENGTH:
         return flat
-    return f"{flat[: LONGEST - 9]}_{hashlib.sha256(flat.encode()).hexdigest()[:8]}"
+    return f"{flat[: NAME_LENGTH - 9]}_{hashlib.sha256(flat.encode()).hexdigest()[:8]}"
 
 
 _DECODERS: Mapping[str, Callable[[Item, Calls], Message]] = {

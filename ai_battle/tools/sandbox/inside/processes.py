@@ -11,9 +11,9 @@ from .orders import Orders
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _SWEEP_SECONDS, _SECONDS_TO_END = 5.0, 2
 _NOT_STARTED = 127
-_BLOCK = 512
+_BLOCK_BYTES = 512
 _OFTEN, _VERY_OFTEN, _RARELY = 0.02, 0.005, 1.0  # seconds
-_SHARE = 10  # counting files may take one part in so many of the time
+_TIME_SHARE = 10  # counting files may take one part in so many of the time
 _COARSE_CLOCK = 0.02  # seconds by which the clock of file timestamps may lag
 _File = tuple[int, int]
 
@@ -193,7 +193,7 @@ class Watchdog:
         self._is_hidden = False
         self._free = {folder: _free(folder) for folder in self._orders.measured}
         self._left = self._orders.disk - size, self._orders.inodes - count
-        self._due = time.monotonic() + max(_RARELY, _SHARE * (time.process_time() - began))
+        self._due = time.monotonic() + max(_RARELY, _TIME_SHARE * (time.process_time() - began))
         return next((name for name, left in zip(("disk", "inodes"), self._left, strict=True) if left < 0), "")
 
     def _has_shrunk(self) -> bool:
@@ -210,7 +210,7 @@ class Watchdog:
             for status in _files(folder):
                 if status.st_ctime >= self._started:
                     count += 1
-                    size += status.st_blocks * _BLOCK
+                    size += status.st_blocks * _BLOCK_BYTES
                 if count > self._orders.inodes:
                     return size, count
         return size, count
@@ -260,7 +260,7 @@ def _deleted_open_files(pid: int) -> "Iterator[tuple[_File, int]]":
     for name in os.listdir(f"/proc/{pid}/fd"):
         status = os.stat(f"/proc/{pid}/fd/{name}")
         if status.st_nlink == 0:
-            yield (status.st_dev, status.st_ino), status.st_blocks * _BLOCK
+            yield (status.st_dev, status.st_ino), status.st_blocks * _BLOCK_BYTES
 
 
 def _deleted_mappings(pid: int) -> "list[tuple[_File, int]]":

@@ -15,9 +15,9 @@ from . import kernel, processes
 from .orders import PROXY_PORT, Orders
 
 _LIFELINE, _ANSWER = 0, 1
-_LINGER = 0.3  # seconds to read on after the program has ended, while another process holds its pipe
+_LINGER_SECONDS = 0.3  # seconds to read on after the program has ended, while another process holds its pipe
 _CHUNK = 65536
-_LONGEST = 10.0**6
+_MAX_CPU_SECONDS = 10.0**6
 _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
@@ -140,7 +140,7 @@ class _Run:
         died, _ = processes.reap(self._pid)
         if self._status is None and died is not None:
             self._status = died
-            self._until = min(self._until, time.monotonic() + _LINGER)
+            self._until = min(self._until, time.monotonic() + _LINGER_SECONDS)
 
     def _end(self) -> None:
         died = processes.kill_all(self._pid)
@@ -256,7 +256,7 @@ def _detach(streams: tuple[int, int]) -> None:
 def _limit(orders: Orders) -> None:
     limits = {
         # For all threads together; wall time is the supervisor's business.
-        resource.RLIMIT_CPU: (int(min(orders.seconds, _LONGEST)) + 2) * (os.cpu_count() or 1),
+        resource.RLIMIT_CPU: (int(min(orders.seconds, _MAX_CPU_SECONDS)) + 2) * (os.cpu_count() or 1),
         resource.RLIMIT_FSIZE: orders.file_size,
         resource.RLIMIT_NOFILE: orders.open_files,
         # On Linux 0 would still start a crash collector, which writes elsewhere; 1 byte is too small for a dump.

@@ -167,6 +167,8 @@ async def test_numeric_with_a_tolerance() -> None:
         ("Mood?", "bad", "The mood is not bad.", 0),
         ("Capital?", '["Kyiv", "Kiev"]', "It is Kiev.", 1),
         ("Capital?", '["Kyiv", "Kiev"]', "It is Lviv.", 0),
+        ("Capital?", '["Kyiv", "Kiev"]', "It\u2019s Kiev; Lviv is in the west.", 1),
+        ("Which station?", "Saint-Lazare", "Saint\u2011Lazare", 1),
         ("Who came, as JSON?", '["Ann", "Bo"]', '["Ann"]', 0),
         (CHOICE, '["B", "C"]', "Milk", 1),
         (CHOICE, '["B", "C"]', "Grass", 0),
@@ -211,6 +213,41 @@ async def test_exact_reads_what_a_sentence_says_of_its_subject_up_to_its_reason(
     reference: str, right: Sequence[str], wrong: Sequence[str]
 ) -> None:
     scorer, task = exact.create(), Task("t", "Which?", reference)
+
+    assert [answer for answer in right if await value(scorer, task, answer) != 1] == []
+    assert [answer for answer in wrong if await value(scorer, task, answer) == 1] == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "reference", "right", "wrong"),
+    [
+        (
+            "Who painted the Mona Lisa? Do not explain.",
+            "Leonardo da Vinci",
+            ["Leonardo da Vinci painted the Mona Lisa."],
+            [
+                "Raphael painted the Mona Lisa.",
+                "Leonardo da Vinci did not.",
+                "Leonardo da Vinci or Raphael painted the Mona Lisa.",
+            ],
+        ),
+        ("The sun ___ in the east.", "rises", ["The sun rises in the east."], ["The sun sets in the east."]),
+        (
+            "Wer hat die Relativit\u00e4tstheorie entwickelt?",
+            "Albert Einstein",
+            ["Die Relativit\u00e4tstheorie hat Albert Einstein entwickelt."],
+            ["Nicht Albert Einstein hat die Relativit\u00e4tstheorie entwickelt."],
+        ),
+        ("When was it signed?", "2021-05-03", ["It was signed 2021\u201105\u201103."], ["It was signed 2021-03-05."]),
+        ("Is the tone good or bad?", "bad", ["The tone is bad."], ["The tone is good or bad."]),
+        ("Is it so, yes or no?", "no", ["No, it isn't so."], ["Yes or no.", "It is so."]),
+        ("Which language is it?", "C#", ["It is C#."], ["The language is C."]),
+    ],
+)
+async def test_exact_reads_a_sentence_that_repeats_the_question(
+    prompt: str, reference: str, right: Sequence[str], wrong: Sequence[str]
+) -> None:
+    scorer, task = exact.create(), Task("t", prompt, reference)
 
     assert [answer for answer in right if await value(scorer, task, answer) != 1] == []
     assert [answer for answer in wrong if await value(scorer, task, answer) == 1] == []
@@ -278,6 +315,7 @@ async def test_contains() -> None:
         ("7", ["Port 7.", "It's 7", "7, as always", "v7"], ["Port 17", "70", "0.7", "7.5", "Port 77"]),
         ("14 March", ["On 14 March 2025"], ["114 March"]),
         ("cat", ["Cats meow."], ["A dog"]),
+        ("l'Aven-Armand", ["C'est l\u2019Aven\u2011Armand."], ["L'aven d'Armand"]),
     ],
 )
 async def test_contains_finds_numbers_only_as_a_whole(reference: str, right: list[str], wrong: list[str]) -> None:
@@ -385,7 +423,7 @@ async def test_tool_calls() -> None:
 async def test_tool_calls_as_bfcl_writes_them() -> None:
     """Several values will do, an argument may be left out, order is free, and a call too many is wrong."""
     scorer = tool_calls.create()
-    task = calling({"note": {"text": ["Hello, world", "hi"]}}, {"add.up": {"a": [1], "b": [2, ""]}})
+    task = calling({"note": {"text": ["Hello, world", "hi"]}}, {"add.up": {"a": 1, "b": [2, ""]}})
     add, note = ToolCall("add.up", {"a": 1}), ToolCall("note", {"text": "hello world"})
 
     assert await value(scorer, task, calls=[add, note]) == 1

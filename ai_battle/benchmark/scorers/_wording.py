@@ -1,6 +1,7 @@
 """Reads what an answer asserts: without what it denies, and with quantities in words written as numbers."""
 
 import re
+from unicodedata import normalize
 
 from ...signals.numbers import spelled_number
 
@@ -35,6 +36,17 @@ _CENTS = re.compile(
     r" ?(?:cents?|pence|ct|rappen)\b",
     re.IGNORECASE,
 )
+
+_TYPED = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
+    | dict.fromkeys("\u2018\u2019\u02bc", "'")
+    | dict.fromkeys("\u201c\u201d\u201e", '"')
+)
+
+
+def normal_form(text: str) -> str:
+    """Returns the text with composed letters, and with the hyphens and quotation marks of a keyboard."""
+    return normalize("NFC", text).translate(_TYPED)
 
 
 def denies(text: str) -> bool:

@@ -1,11 +1,11 @@
 """`contains`: the answer contains the reference, ignoring case and spacing; a number only as a whole."""
 
 import re
-from unicodedata import normalize
 
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
+from ._wording import normal_form
 from .exact import EMPTY
 
 
@@ -41,7 +41,7 @@ def _stands_in(part: str, text: str) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(normalize("NFC", text).casefold().split())
+    return " ".join(normal_form(text).casefold().split())
 
 
 def create(separator: str = "") -> Contains:

@@ -6,19 +6,18 @@ from collections import deque
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
-from unicodedata import normalize
 
 from ...core.texts import one_of
 from ...signals.final_answers import FinalAnswer, final_answer, options, stated_answer, words_key
-from ...signals.languages import words_everywhere
+from ...signals.languages import words, words_everywhere
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
-from ._wording import denies, negates_what_follows, without_denied
+from ._wording import denies, negates_what_follows, normal_form, without_denied
 
 _SIGNS = re.compile(r"(?<=[\w)\]'\"])(?: *(!=|[<>]=?|==?)(?= *[\w(\['\"])|#(?!\w))")
 _FENCED = re.compile(r"(`{3,8}|~{3,8})\w{0,20}\n(.*?)\n?\1", re.DOTALL)
-_SENTENCES = re.compile(r"(?<=[^\d\s])[.!?](?=\s|$)|\n|\u3002")
+_SENTENCES = re.compile(r"(?<=[^\d\s])[.!?;](?=\s|$)|\n|\u3002")
 _SAID_OF = re.compile(
     r"(?::\s|\uff1a|\b(?:is|are|was|were|as|ist|sind|war|waren|lautet|est|es|\u00e8|\u00e9)\b"
     r"|\b(?:it|that|this|he|she)['\u2019]s\b)\s*",
@@ -76,13 +75,12 @@ def _names(text: str, letter: str, option: str | None) -> bool:
 
 
 def _answer_in(task: Task, answer: ScoredAnswer) -> AnswerScore:
-    text = normalize("NFC", _in_fence(answer.text))
+    text = normal_form(_in_fence(answer.text))
     stated = stated_answer(text)
     said = text if stated is None else stated
-    keys = [
-        _key(each) for each in (text, said, *_statements(said)) if not _is_list(each) or len(task.right_answers) == 1
-    ]
-    accepted = (_key(normalize("NFC", each)) for each in task.right_answers)
+    texts = (text, said, *_statements(said, _asked_words(task)))
+    keys = [_key(each) for each in texts if not _is_list(each) or len(task.right_answers) == 1]
+    accepted = (_key(normal_form(each)) for each in task.right_answers)
     is_right = any(each in keys for each in accepted) or _is_same_data(task.reference, answer.text)
     return AnswerScore(float(is_right), "" if is_right else f"says {said.strip()[:80]!r}")
 
@@ -91,22 +89,34 @@ def _is_list(text: str) -> bool:
     return text.lstrip().startswith("[")
 
 
+def _asked_words(task: Task) -> frozenset[str]:
+    """Returns the words that an answer only repeats: those of its question, but none if it names the right answer.
+
+    Such a question may name wrong answers as well.
+    """
+    asked = frozenset(words(task.prompt))
+    right = [frozenset(words(each)) for each in task.right_answers]
+    named = any(each <= asked for each in right)
+    return frozenset() if named else asked.difference(words_everywhere("negation"), *right)
+
+
 def _key(text: str) -> tuple[str, list[str]]:
     """Returns the words and the signs that are not punctuation: "a > 1" differs from "a >= 1", and "C#" from "C"."""
     return words_key(text) or " ".join(text.casefold().split()).strip("'\"`"), _SIGNS.findall(text)
 
 
-def _statements(text: str) -> Iterator[str]:
-    """Yields what may be the answer: the first and the last sentence, up to its reason, and what they say of a subject.
+def _statements(text: str, asked: frozenset[str]) -> Iterator[str]:
+    """Yields what may be the answer: the first and the last sentence, up to its reason, and what is new in them.
 
-    "The mood is good, since ..." says good, and "No, since ..." says no.
+    "The mood is good, since ..." says good, "No, since ..." no, and "Goethe wrote it" Goethe if it asks who wrote it.
     """
     sentences = [each for each in _SENTENCES.split(text) if each.strip(" *_")]
     ends = sentences[:1] + sentences[-1:]
     for said in chain(ends, (_REASON.sub("", each) for each in ends)):
-        yield said
-        yield (predicate := _predicate(said))
-        yield _ARTICLE.sub("", predicate, count=1)
+        for part in (said, _predicate(said)):
+            yield part
+            yield _ARTICLE.sub("", part, count=1)
+            yield " ".join(word for word in part.split() if asked.isdisjoint(words(word)))
     verdict = next(filter(None, map(_VERDICT.match, ends)), None)
     if verdict:
         yield verdict[1]

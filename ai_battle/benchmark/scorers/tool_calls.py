@@ -1,11 +1,11 @@
 """`tool_calls`: the calls in the answer are those in the reference, in any order.
 
 The reference is a list of `{name, arguments}`, or of BFCL's `{name: {argument: [accepted values]}}`, in which the value
-`""` makes an argument optional. An empty list means that nothing may be called.
+`""` makes an argument optional, and a single value needs no list. An empty list means that nothing may be called.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...core.messages import ToolCall
@@ -75,10 +75,11 @@ def _call(value: Any) -> Wanted | None:
     return None if more or not isinstance(possible, dict) else (name, lambda given: _possible(given, possible))
 
 
-def _possible(given: Mapping[str, Any], possible: Mapping[str, Iterable[Any]]) -> bool:
+def _possible(given: Mapping[str, Any], possible: Mapping[str, Any]) -> bool:
     if not given.keys() <= possible.keys():
         return False
-    for name, values in possible.items():
+    for name, accepted in possible.items():
+        values = accepted if isinstance(accepted, list) else [accepted]
         if name not in given:
             if OMITTED not in values:
                 return False

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import yaml
 from ai_battle.cli import run_command
 from ai_battle.config.packaged import packaged_config, packaged_names
 from ai_battle.testing import FakeProvider, FakeProviders
+from tests.scenarios.terminal import begin
 
 FOLDER = Path(__file__).parent.parent / "configs"
 CONFIGS = sorted(FOLDER.glob("*.yaml"))
@@ -117,20 +117,13 @@ def test_the_file_and_the_facts_are_in_the_first_requests(fakes: FakeProviders) 
     assert "14 days above 35 degrees" in question_bodies(fakes.gemini)[0]
 
 
-def test_a_person_takes_part_and_may_leave(tmp_path: Path, fakes: FakeProviders) -> None:
+def test_a_person_takes_part_and_may_leave(fakes: FakeProviders) -> None:
     fakes.ollama.says("What did we forget?")
 
-    done = subprocess.run(
-        [sys.executable, "-m", "ai_battle", "run", WITH_A_PERSON, "--json"],
-        input="Should I learn to sail?\n\nThank you.\n",
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = begin("run", WITH_A_PERSON, "--json").end("Should I learn to sail?\n\nThank you.\n")
 
-    assert done.returncode == 0, done.stderr
-    said = [(message.get("name"), message["parts"][0]["content"]) for message in json.loads(done.stdout)["messages"]]
+    assert done.code == 0, done.err
+    said = [(message.get("name"), message["parts"][0]["content"]) for message in json.loads(done.out)["messages"]]
     assert [text for name, text in said if name == "You"] == ["Should I learn to sail?", "Thank you."]
     assert said[3] == ("Sceptic", "What did we forget?")
     assert "Should I learn to sail?" in question_bodies(fakes.anthropic)[0]

@@ -135,6 +135,7 @@ def test_the_web_is_searched_and_a_page_is_read(fakes: FakeProviders, site: str)
     assert "-> failed: " in transcript()
 
 
+@pytest.mark.slow
 def test_the_clock_of_the_server_is_asked(fakes: FakeProviders) -> None:  # noqa: F811
     require_server(FOLDER / "mcp-time.yaml")
     wanted = {"source_timezone": "UTC", "time": "07:00", "target_timezone": "Asia/Kolkata"}

@@ -1,8 +1,6 @@
 """The formats among the ready configurations: who speaks in which phase, and who gets to hear it, over the wire."""
 
 import json
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import count
@@ -14,6 +12,7 @@ import yaml
 
 from ai_battle.cli import run_command
 from ai_battle.testing import FakeProviders
+from tests.scenarios.terminal import begin
 from tests.test_configs import FOLDER, events, fakes  # noqa: F401 - a fixture
 
 FORMATS = (
@@ -134,22 +133,16 @@ def test_a_person_joins_and_sees_what_its_seat_hears(
     fakes: FakeProviders,  # noqa: F811
 ) -> None:
     room = Room(fakes, name)
-    done = subprocess.run(
-        [sys.executable, "-m", "ai_battle", "run", name, f"--set=discussion.models.{person}.role=user", "--out=here"],
-        input="".join(f"My word {number}.\n" for number in range(turns)),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    running = begin("run", name, f"--set=discussion.models.{person}.role=user", "--out=here")
+    done = running.end("".join(f"My word {number}.\n" for number in range(turns)))
 
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     told = [event for event in events(tmp_path / "here") if event["type"] == "turn_finished"]
     assert [event["speaker"] for event in told].count(person) == turns
     for event in told:
         text = event["message"]["parts"][0]["content"]  # type: ignore[index]
         may_hear = event["speaker"] == person or person in event.get("heard_by", [person])  # type: ignore[operator]
-        assert (text in done.stdout) == may_hear, text
+        assert (text in done.out) == may_hear, text
     assert person not in room.requests
     assert any("My word 0." in request for requests in room.requests.values() for request in requests)
     report = (tmp_path / "here" / "report.html").read_text(encoding="utf-8")

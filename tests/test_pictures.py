@@ -18,6 +18,7 @@ def without_times(text: str) -> str:
     return "".join(SECONDS.sub("", text).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("config", SCREENS)
 def test_the_picture_of_a_terminal_is_that_of_a_run(config: str, tmp_path: Path) -> None:
     drawn = ElementTree.parse(FOLDER / f"{SCREENS[config]}.svg")

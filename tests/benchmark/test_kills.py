@@ -22,7 +22,7 @@ from .suites import rows, samples
 MODULE = "tests.benchmark.nursery"
 TASKS, AT_ONCE = 40, 8
 SETTINGS = {"phi4:latest": "a", "gemma3:1b": "b"}
-FEW, MANY = 4, 50
+FEW, MANY = 2, 50
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def test_any_bytes_load_or_are_refused(content: bytes) -> None:
         load_or_refuse(path)
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(KEYS, VALUES, max_size=4)
     | VALUES.map(lambda value: {"discussion": {"models": value, "stop": value}})

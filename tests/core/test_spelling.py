@@ -26,6 +26,7 @@ def slips(word: str) -> list[str]:
     return [slip for slip in chain(out, doubled, exchanged) if len(slip) > 2]
 
 
+@pytest.mark.slow
 def test_nearly_every_slip_is_answered_with_what_was_meant() -> None:
     tried = [(word, slip, keys) for keys in KEYS for word in keys for slip in slips(word) if slip not in keys]
     found = sum(word in likely_names(slip, keys) for word, slip, keys in tried)

@@ -79,6 +79,7 @@ def test_the_error_says_what_is_wrong_and_where(refusal: Check, folder: Path, na
     assert f"discussion.input_files.files[0].path: {why}" in said
 
 
+@pytest.mark.slow
 def test_a_pdf_that_unfolds_to_much_more_than_it_has_is_not_read(refusal: Check, folder: Path) -> None:
     packed = compressobj()
     content = b"".join(packed.compress(b"(All work) Tj " * 75_000) for _ in range(120)) + packed.flush()

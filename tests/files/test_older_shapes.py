@@ -34,7 +34,13 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+VIDEOS = ("a video of a size", "a video of a size by its name", "a list under files")
+"""FFmpeg makes one for each of these, which takes it over a second."""
+
+
+@pytest.mark.parametrize(
+    "shape", [pytest.param(shape, marks=pytest.mark.slow if shape in VIDEOS[1:] else ()) for shape in SHAPES]
+)
 async def test_each_shape_runs_and_the_models_get_the_file(fakes: FakeProviders, here: Path, shape: str) -> None:
     for folder in ("data", "docs", "src"):
         (here / folder).mkdir()

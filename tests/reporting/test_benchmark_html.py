@@ -167,6 +167,7 @@ def test_in_a_browser_the_script_runs_and_what_models_wrote_does_not(
     assert shown.count("<script") == 1
 
 
+@pytest.mark.slow
 @in_browser
 def test_in_a_browser_it_reads_without_its_script(page: str, tmp_path: Path) -> None:
     bare = tmp_path / "bare.html"
@@ -178,7 +179,7 @@ def test_in_a_browser_it_reads_without_its_script(page: str, tmp_path: Path) -> 
 
 
 @in_browser
-@pytest.mark.parametrize("width", [390, 700, 1000, 1200])
+@pytest.mark.parametrize("width", [390, *(pytest.param(each, marks=pytest.mark.slow) for each in (700, 1000, 1200))])
 def test_in_a_browser_nothing_is_cut_however_narrow_it_is(
     width: int, summary: BenchmarkSummary, store: Store, tmp_path: Path
 ) -> None:
@@ -213,6 +214,7 @@ def test_the_heads_of_tables_are_explained_below_them(page: str) -> None:
     assert heads - explained == {"setting"}
 
 
+@pytest.mark.slow
 @in_browser
 def test_in_a_browser_it_can_be_looked_at(summary: BenchmarkSummary, store: Store, tmp_path: Path) -> None:
     picture = tmp_path / "report.png"

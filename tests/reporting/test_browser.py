@@ -90,6 +90,7 @@ async def test_what_models_wrote_runs_nothing_and_fetches_nothing(tmp_path: Path
     assert "<script>document.title='owned'</script>" in "".join(page.texts)
 
 
+@pytest.mark.slow
 async def test_nothing_runs_or_is_fetched_even_where_no_policy_holds(tmp_path: Path, bait: Bait) -> None:
     """The policy in the page is the second lock: what is escaped needs no policy."""
     report = await hostile_report(tmp_path, bait)
@@ -102,6 +103,7 @@ async def test_nothing_runs_or_is_fetched_even_where_no_policy_holds(tmp_path: P
     assert {tag for tag, _ in Page(shown).tags} <= HARMLESS
 
 
+@pytest.mark.slow
 async def test_the_bait_is_taken_by_a_page_that_does_not_escape(tmp_path: Path, bait: Bait) -> None:
     """Else the tests above would find nothing, whatever the report did."""
     page = tmp_path / "page.html"
@@ -111,6 +113,7 @@ async def test_the_bait_is_taken_by_a_page_that_does_not_escape(tmp_path: Path, 
     assert bait.paths == ["/i.png"]
 
 
+@pytest.mark.slow
 async def test_the_report_can_be_looked_at(tmp_path: Path, bait: Bait) -> None:
     picture = tmp_path / "report.png"
     report = write_reports(await write_run(tmp_path / "run", *EVENTS))[1]
@@ -118,6 +121,7 @@ async def test_the_report_can_be_looked_at(tmp_path: Path, bait: Bait) -> None:
     assert picture.stat().st_size > 20_000, "an empty page makes a smaller picture"
 
 
+@pytest.mark.slow
 async def test_on_paper_every_turn_is_whole_and_one_that_fits_a_page_is_not_cut(tmp_path: Path) -> None:
     lines = [[f"{turn}x{number}." for number in range(length)] for turn, length in enumerate((60, 10, 12, 14, 16, 18))]
     script = ["\n\n".join(turn) for turn in lines]
@@ -134,12 +138,13 @@ async def test_on_paper_every_turn_is_whole_and_one_that_fits_a_page_is_not_cut(
         assert [page for page in pages if turn[0] in page] == [page for page in pages if turn[-1] in page]
 
 
-@pytest.mark.parametrize("width", [390, 1000])
+@pytest.mark.parametrize("width", [390, pytest.param(1000, marks=pytest.mark.slow)])
 async def test_nothing_of_the_page_is_wider_than_the_window(tmp_path: Path, bait: Bait, width: int) -> None:
     report = await hostile_report(tmp_path, bait)
     assert int(measure(tmp_path, report, width, "document.documentElement.scrollWidth")) <= width
 
 
+@pytest.mark.slow
 async def test_no_heading_and_no_role_is_broken_within_a_word_on_a_telephone(tmp_path: Path) -> None:
     used = {"participant": "ann", "calls": 1, "input_tokens": 1_245, "output_tokens": 40, "cost_usd": 0.0011}
     rows = tuple(used | {"role": role, "seconds": 61.0} for role in ("own", "helper", "wasted"))

@@ -74,10 +74,8 @@ def test_what_is_no_run_is_exported_to_no_output(tmp_path: Path, format_: str) -
         next(iter(export(tmp_path, format_)))
 
 
-@pytest.mark.parametrize(
-    "format_",
-    [pytest.param(each, marks=() if each == "html" else pytest.mark.slow) for each in FORMATS if each != "dpo"],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("format_", [each for each in FORMATS if each != "dpo"])
 async def test_a_long_run_takes_no_more_memory_than_a_short_one(tmp_path: Path, format_: str) -> None:
     """4,000 turns of 2 KB, rendered in a process that may grow by 6 MB."""
     turn = EVENTS[4:5]

@@ -25,6 +25,7 @@ async def fakes() -> object:
         yield running
 
 
+@pytest.mark.slow
 async def test_clients_that_leave_and_upstreams_that_fail_leave_nothing_behind(fakes: FakeProviders) -> None:
     trouble(fakes.openai)
     async with serving_to(fakes, len, BIG_MODEL="openai/large") as (served, address):

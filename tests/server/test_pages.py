@@ -60,6 +60,7 @@ async def ran_against_a_server(fakes: FakeProviders, folder: Path, *command: str
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [*blocks(CLIENTS, "python")], ids=str)
 async def test_the_sdks_are_pointed_at_the_server_as_the_page_says(
     fakes: FakeProviders, tmp_path: Path, block: Block

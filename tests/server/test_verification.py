@@ -59,6 +59,7 @@ async def ask(address: str, route: str, key: str, prompt: str) -> str:
     return str(answer["content"][0]["text"])
 
 
+@pytest.mark.slow
 async def test_endless_programs_of_one_key_hold_up_no_other_and_go_on_unverified(
     fakes: FakeProviders, file: str, places: FairSemaphore
 ) -> None:

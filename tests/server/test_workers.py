@@ -85,6 +85,7 @@ async def test_workers_share_an_address_budgets_and_metrics(fakes: FakeProviders
     assert server.process.returncode == 0
 
 
+@pytest.mark.slow
 async def test_a_request_goes_on_from_an_answer_of_another_worker(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.always(reply("Yes."))
     async with command(fakes, tmp_path) as server:
@@ -108,6 +109,7 @@ async def waits(address: str) -> bool:
         return answer.status == 503
 
 
+@pytest.mark.slow
 async def test_what_one_worker_learns_of_an_outage_spares_the_others(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.says(fault(500, times=FAILURES))
     async with command(fakes, tmp_path, file=FREE) as server:
@@ -197,17 +199,17 @@ async def test_a_worker_that_is_killed_is_started_again(fakes: FakeProviders, tm
     assert "Worker 2 has ended (killed by SIGKILL); it is started again in 0.5 s." in "".join(server.said)
 
 
-@pytest.mark.parametrize("number", [12, pytest.param(200, marks=pytest.mark.slow)])
-async def test_workers_take_up_a_change_while_streams_run(fakes: FakeProviders, tmp_path: Path, number: int) -> None:
+@pytest.mark.slow
+async def test_workers_take_up_a_change_while_200_streams_run(fakes: FakeProviders, tmp_path: Path) -> None:
     """A file that is wrong is told once, and the old one holds."""
     file = FREE.replace("  workers: 2\n", "")
-    fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=0.4 if number < 100 else 1.5))
+    fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=1.5))
     async with command(fakes, tmp_path, "--workers", "2", file=file) as server:
         streams = [
             asyncio.create_task(ask_server(server.address, "/v1/messages", {**HELLO, "stream": True}, TEAM))
-            for _ in range(number)
+            for _ in range(200)
         ]
-        await until(lambda: fakes.openai.open_requests == number)
+        await until(lambda: fakes.openai.open_requests == 200)
         (tmp_path / "server.yaml").write_text(file.replace("large: openai", "other: openai"))
         server.process.send_signal(signal.SIGHUP)
         await server.hears("Reloaded: other")
@@ -224,7 +226,7 @@ async def test_workers_take_up_a_change_while_streams_run(fakes: FakeProviders, 
     assert sum("The change was not loaded" in line for line in server.said) == 1
 
 
-@pytest.mark.parametrize("each", [False, True], ids=["parent", "each process"])
+@pytest.mark.parametrize("each", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["parent", "each process"])
 async def test_answers_under_way_are_finished_at_the_end(fakes: FakeProviders, tmp_path: Path, each: bool) -> None:
     """Also where each process is told to end, as a manager of services may do."""
     fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=0.3))
@@ -243,6 +245,7 @@ async def test_answers_under_way_are_finished_at_the_end(fakes: FakeProviders, t
     assert all("message_stop" in text for _, text in told)
 
 
+@pytest.mark.slow
 async def test_who_is_told_twice_to_end_waits_for_nobody(fakes: FakeProviders, tmp_path: Path) -> None:
     fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=5))
     async with command(fakes, tmp_path) as server:
@@ -257,6 +260,7 @@ async def test_who_is_told_twice_to_end_waits_for_nobody(fakes: FakeProviders, t
         await asyncio.gather(*streams, return_exceptions=True)
 
 
+@pytest.mark.slow
 async def test_workers_end_with_the_process_that_started_them(fakes: FakeProviders, tmp_path: Path) -> None:
     async with command(fakes, tmp_path) as server:
         children = server.children

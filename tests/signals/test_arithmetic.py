@@ -114,6 +114,7 @@ def test_what_cannot_be_calculated_claims_nothing(text: str) -> None:
     assert claims(text) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["1+", "1+1=", "(", "=", "1 = 1 ", "2 - ", "\\frac{1}{", "9" * 50, "x * ", ") = ("])
 def test_hostile_text_is_read_in_bounded_time(piece: str) -> None:
     """A long text takes no longer than the part that is looked at."""

@@ -9,6 +9,7 @@ TIMES = 40
 """No more than `LONGEST` characters are read, so they are read often enough for the square to show."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["<<a ", "<<'a' ", "<<a;", "<<a\n\n", "\n", "$((", "'", '"\\', "case "])
 def test_hostile_bash_is_read_in_proportion_to_its_length(piece: str) -> None:
     def read(size: int) -> None:

@@ -103,6 +103,7 @@ def test_what_was_only_measured_changes_nothing() -> None:
     assert one.add("B", PLAIN) == other.add("B", PLAIN)
 
 
+@pytest.mark.slow
 def test_another_process_measures_the_same() -> None:
     """Resumed runs go on with measures that were taken in a process with other hashes."""
     script = (

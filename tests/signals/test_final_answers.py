@@ -217,6 +217,7 @@ def test_no_text_is_too_odd(text: str, kind: Kind) -> None:
     assert found is None or found.key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["1,", "9", "\\boxed{", '"answer": "', "answer is ", "\\frac{", "(A", "'", "1/", "#### ", "= "]
 )

@@ -246,6 +246,7 @@ def _call(
     return Message("assistant", (call,)), Message("tool", (ToolResult(call, (Text(returned),), is_error),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [
@@ -276,6 +277,7 @@ def test_it_takes_linear_time(piece: str) -> None:
     assert growth(lambda times: invented_result(piece * times), 200) < IN_PROPORTION
 
 
+@pytest.mark.slow
 def test_a_long_line_of_marks_is_read_in_linear_time() -> None:
     assert growth(lambda times: invented_result("#" * times), 1_000) < IN_PROPORTION
 

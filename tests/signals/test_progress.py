@@ -106,6 +106,7 @@ def test_what_only_sounds_like_a_failure_is_none(result: str) -> None:
     assert not tells_failure(ToolStep("call", result))
 
 
+@pytest.mark.slow
 def test_planted_stalls_are_found_within_two_steps_and_healthy_work_goes_on() -> None:
     for name, domains in stalls.read_domains():
         bad = [*islice(stalls.stalling_runs(domains, Random(3)), 200)]
@@ -119,6 +120,7 @@ def test_no_work_is_too_odd(steps: list[ToolStep]) -> None:
     assert isinstance(why_no_progress(steps), str)
 
 
+@pytest.mark.slow
 def test_time_grows_no_faster_than_the_texts_of_the_work() -> None:
     """Only the beginnings of texts are looked at."""
 

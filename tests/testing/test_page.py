@@ -12,6 +12,7 @@ from ai_battle.testing.__main__ import main
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "test-without-a-network.md"
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_pass(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     for number, block in enumerate(blocks):

@@ -62,6 +62,7 @@ async def test_a_file_is_mended_saved_started_stopped_and_resumed(page: PageClie
         assert await tab.page.locator("article.turn strong").first.inner_text() == "Two"
 
 
+@pytest.mark.slow
 async def test_two_tabs_agree_and_the_first_answer_counts(page: PageClient) -> None:
     run = await page.start(WITH_ME)
     async with browser_of(page) as context:
@@ -172,10 +173,8 @@ async def test_runs_are_searched_watched_together_forked_and_compared(page: Page
         await tab.page.locator(".pane .status.done").nth(1).wait_for()
 
 
-@pytest.mark.parametrize(
-    "has_policy",
-    [pytest.param(True, id="as it is", marks=pytest.mark.slow), pytest.param(False, id="without its policy")],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("has_policy", [True, False], ids=["as it is", "without its policy"])
 async def test_what_models_wrote_runs_nothing_and_fetches_nothing(
     page: PageClient,
     bait: Bait,

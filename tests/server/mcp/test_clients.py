@@ -57,7 +57,8 @@ async def assistant_at(address: str, mode: Mode) -> AsyncIterator[Assistant]:
         yield Assistant(client)
 
 
-@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_by_http_a_discussion_is_told_cancelled_and_resumed(
     folder: Path, fakes: FakeProviders, mode: Mode
 ) -> None:
@@ -115,7 +116,8 @@ async def test_by_http_nobody_is_served_without_the_token_nor_pages_of_other_hos
     assert statuses == {name: status for name, (_, status) in HEADERS.items()}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_a_server_on_stdio_that_saves_first_and_writes_nothing_else_to_its_client(
     folder: Path, fakes: FakeProviders, number: signal.Signals
 ) -> None:

@@ -59,7 +59,7 @@ async def test_it_ends_where_the_next_call_may_cost_more_than_it_may(folder: Pat
     assert told["cost_usd"] <= 0.1
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 async def test_a_cancelled_discussion_is_kept_and_goes_on_where_it_was(
     folder: Path, fakes: FakeProviders, mode: Mode
 ) -> None:

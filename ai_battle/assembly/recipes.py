@@ -33,7 +33,7 @@ from ..judging.promise import Promise
 from ..providers._endpoints import PACKAGE, provider_module, provider_traits
 from ..providers._veil import VeiledClient
 from ..tools.client import ToolCapableClient
-from ..tools.sandbox import Level
+from ..tools.sandbox.sandbox import Level
 from ..tools.verification import Verification
 from . import strategies
 from .models import BuildContext, Model, is_gateway, model, spelling, supporting_model

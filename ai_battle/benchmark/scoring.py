@@ -13,7 +13,7 @@ from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import AIBattleError, ConfigError, translate_errors
 from ..core.ledger import Budget, charge_to
-from ..tools.sandbox import Level, Sandbox, choose
+from ..tools.sandbox.sandbox import Level, Sandbox, choose
 from .sample import AnswerScore
 from .scorers import SCORERS, ScoredAnswer, Scorer
 from .tasks import Task

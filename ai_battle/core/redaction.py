@@ -219,9 +219,8 @@ class Redactor:
 
     def split_safe(self, text: str) -> tuple[str, str]:
         """Splits a text into what may leave, whatever follows, and the rest, which may begin a secret."""
-        open_at = len(text) - (
-            not self._verbatim and text[-1:] in f"\r{JOINERS}"
-        )  # what follows gives them their meaning
+        # What follows gives these characters their meaning.
+        open_at = len(text) - (not self._verbatim and text[-1:] in f"\r{JOINERS}")
         text, kept = self._visible(text[:open_at]), text[open_at:]
         pieces: list[str] = []
         at = 0

@@ -9,14 +9,7 @@ from pydantic_core import from_json
 from ..core import plugins
 from ..core.errors import AIBattleError, BadReply, ConfigError, ProviderError
 from ._calls import Clocks, Deadlines
-from ._capabilities import (
-    NAMES,
-    CapabilityValues,
-    ModelCapabilities,
-    RefusalMemory,
-    first_known,
-    listed_capabilities,
-)
+from ._capabilities import NAMES, CapabilityValues, ModelCapabilities, RefusalMemory, first_known, listed_capabilities
 from ._endpoints import PACKAGE, create_provider, provider_module, provider_traits
 from ._names import CATALOGUE_DATE, ModelName
 from ._prices import context_window

@@ -5,16 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
 
-from ..core.events import (
-    Emit,
-    Event,
-    ModelReplied,
-    TextDelta,
-    ThinkingDelta,
-    ToolCallDelta,
-    UsageReported,
-    ignore,
-)
+from ..core.events import Emit, Event, ModelReplied, TextDelta, ThinkingDelta, ToolCallDelta, UsageReported, ignore
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ..core.ledger import Quote, Reservation, book
 from ..core.tokens import CHARACTERS_PER_TOKEN, TokenEstimator, estimate_message, estimate_request, estimate_text

@@ -45,12 +45,7 @@ class SdkTransport(Transport):
         self._sdk = sdk
         self._timeout = self._http.Timeout(None, connect=access.settings.deadlines.connect)
         self._send = self._send_raw if sdk.raw else self._send_through
-        self.breaks = (
-            self._http.HTTPError,
-            getattr(self._package, "APIConnectionError", OSError),
-            OSError,
-            zlib.error,
-        )
+        self.breaks = (self._http.HTTPError, getattr(self._package, "APIConnectionError", OSError), OSError, zlib.error)
 
     async def require_listener(self) -> None:
         """Does nothing, as only the SDK knows the address of a variant such as Vertex."""

@@ -9,7 +9,7 @@ from ..core.events import Event
 from ..core.exchange import ModelRequest
 from ..core.traits import ProviderTraits, features
 from ..wire import anthropic as wire
-from ..wire.anthropic import sent_max_tokens
+from ..wire.anthropic.requests import sent_max_tokens
 from ..wire.bodies import own
 from ..wire.streams import Frames
 from ._endpoints import Endpoint

@@ -45,10 +45,7 @@ TRAITS = ProviderTraits(
     models=(("gemini-*", features("tools", "images", "documents", "video", "reasoning", "json_schema")),),
 )
 ENDPOINT = Endpoint(
-    TRAITS,
-    "https://generativelanguage.googleapis.com",
-    ("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"),
-    needs_key=True,
+    TRAITS, "https://generativelanguage.googleapis.com", ("GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"), needs_key=True
 )
 _LIST = ModelList(
     "/v1beta/models?pageSize=1000",

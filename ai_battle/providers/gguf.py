@@ -238,12 +238,7 @@ class GgufClient(ModelClient):
 
 
 TRAITS = ProviderTraits(
-    from_file=True,
-    local=True,
-    free=True,
-    needs_model=True,
-    dashed=True,
-    get_model="put a .gguf file into this folder",
+    from_file=True, local=True, free=True, needs_model=True, dashed=True, get_model="put a .gguf file into this folder"
 )
 
 

@@ -19,8 +19,8 @@ from ..core.helping import HelpSummed
 from ..core.messages import Document, Image, Message, Part, Text, Thinking
 from ..core.plugins import near
 from ..core.texts import about, cell, code_block, contain_markdown
-from ..wire import openai
 from ..wire.genai import message_to_json
+from ..wire.openai.requests import encode_request
 from .account import ParticipantStats, RunAccount, account
 from .figures import colour, count, count_of, dollars, duration, moment
 from .pages import page
@@ -174,7 +174,7 @@ def openai_messages(run_dir: Path) -> Iterator[str]:
     """Yields the `messages` of a chat completion. Participants' messages are the assistant's, under their names."""
     separator = "[\n"
     for message in _messages(run_dir):
-        for body in from_json(openai.encode_request(ModelRequest((message,)), ""))["messages"]:
+        for body in from_json(encode_request(ModelRequest((message,)), ""))["messages"]:
             yield separator + to_json(body).decode()
             separator = ",\n"
     yield "\n]\n" if separator != "[\n" else "[]\n"

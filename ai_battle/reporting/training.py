@@ -26,7 +26,7 @@ from ..core.messages import Document, Message, Part, Text, Thinking
 from ..core.tokens import estimate_message
 from ..core.tooling import ToolsOffered
 from ..providers.person import NAME as PERSON
-from ..wire import openai
+from ..wire.openai.requests import encode_request
 from .sentences import attachment
 
 EXAMPLE_TOKENS = 32_000
@@ -121,7 +121,7 @@ class _Learner:
         tools = {**_called_tools(messages), **{tool.name: tool for tool in self.tools}}
         plain = tuple(Message(each.role, tuple(_parts(each))) for each in messages)
         request = ModelRequest(plain, self.system, tools=tuple(tools.values()))
-        body = from_json(openai.encode_request(request, ""))
+        body = from_json(encode_request(request, ""))
         return {key: body[key] for key in ("messages", "tools") if key in body}
 
 

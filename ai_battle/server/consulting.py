@@ -14,15 +14,9 @@ from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult
 from ..core.tooling import ToolCalled, ToolReturned
 from ..judging.assessment import prompt_place
-from ..wire.advice import (
-    Consultation,
-    advice_part,
-    advice_words,
-    consultation_in,
-    consultations_in,
-    question_part,
-)
-from ..wire.anthropic import WIRE, encode_usage, stop_of
+from ..wire.advice import Consultation, advice_part, advice_words, consultation_in, consultations_in, question_part
+from ..wire.anthropic.answers import encode_usage, stop_of
+from ..wire.anthropic.blocks import WIRE
 from ..wire.bodies import own
 from ..wire.messages import paired_messages
 from .advisors import ClientAdvisor
@@ -78,13 +72,7 @@ class ConsultingClient(ModelClient):
     """
 
     def __init__(
-        self,
-        worker: ModelClient,
-        advisors: Sequence[ClientAdvisor],
-        api: str,
-        *,
-        is_direct: bool,
-        is_forced: bool,
+        self, worker: ModelClient, advisors: Sequence[ClientAdvisor], api: str, *, is_direct: bool, is_forced: bool
     ) -> None:
         self._worker = worker
         self._advisors = advisors

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from ..core.errors import StoreError
 from ..core.exchange import RawBody
-from ..wire import responses
+from ..wire.responses.requests import expand_references, keeps
 from .errors import Denied
 
 Item: TypeAlias = Mapping[str, Any]
@@ -104,13 +104,13 @@ class Conversation:
         """Returns the body with its references resolved, and the conversation it continues. Raises `ConfigError`."""
         conversation, item = partial(self.store.conversation, self.key), partial(self.store.item, self.key)
         try:
-            whole = await responses.expand_references(body.fields, conversation, item)
+            whole = await expand_references(body.fields, conversation, item)
         except StoreError as error:
             self.warn(f"An earlier answer could not be read: {error}")
             raise Denied(503, "Earlier answers can't be read at present.", retry_after=1.0) from error
         if not self.store.most:
             whole["store"] = False
-        going_on = replace(self, items=_items(whole.get("input")), is_kept=responses.keeps(whole))
+        going_on = replace(self, items=_items(whole.get("input")), is_kept=keeps(whole))
         return replace(body, fields=whole, made={}), going_on
 
     async def store_answer(self, answer: Mapping[str, Any] | None) -> None:

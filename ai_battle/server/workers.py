@@ -101,10 +101,7 @@ class WorkerPlace:
     async def start(self, command: Sequence[str]) -> None:
         """Starts a process in a session of its own: Ctrl-C is for the parent, whose end it notices at its input."""
         self.process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.PIPE,
-            pass_fds=self.worker.sockets,
-            start_new_session=True,
+            *command, stdin=asyncio.subprocess.PIPE, pass_fds=self.worker.sockets, start_new_session=True
         )
 
     @property

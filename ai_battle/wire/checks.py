@@ -5,6 +5,7 @@ with one shape (a list of such values).
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from functools import cached_property
 from sys import float_info
 from typing import Any, NoReturn, TypeAlias
 
@@ -131,9 +132,13 @@ class ObjectShape:
     """Requires an object. Fields without a shape may hold anything, and null counts as missing."""
 
     def __init__(self, shapes: Mapping[str, Shape]) -> None:
-        self._inner = {name.removesuffix("!"): as_check(shape) for name, shape in shapes.items()}
+        self._shapes = {name.removesuffix("!"): shape for name, shape in shapes.items()}
         self._needed = tuple(name[:-1] for name in shapes if name.endswith("!"))
-        self.names = frozenset(self._inner)
+        self.names = frozenset(self._shapes)
+
+    @cached_property
+    def _inner(self) -> Mapping[str, Check]:
+        return {name: as_check(shape) for name, shape in self._shapes.items()}
 
     def __call__(self, value: Any) -> None:
         if not isinstance(value, dict):

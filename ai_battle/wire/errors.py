@@ -11,28 +11,14 @@ from operator import attrgetter
 from types import TracebackType
 from typing import Any
 
-from ..core.errors import (
-    Again,
-    BadReply,
-    ConfigError,
-    ContextTooLong,
-    EmptyAnswer,
-    ProviderError,
-    RateLimited,
-    Refused,
-)
+from ..core.errors import Again, BadReply, ConfigError, ContextTooLong, EmptyAnswer, ProviderError, RateLimited, Refused
 from ..core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ..core.messages import Part, Text, Thinking
 from ..core.redaction import without_keys
 from .bodies import dumps, loads
 
-UNREADABLE = (
-    AttributeError,
-    LookupError,
-    OverflowError,
-    TypeError,
-    ValueError,
-)  # decoding a body of an unexpected shape raises these
+# Decoding a body of an unexpected shape raises these.
+UNREADABLE = (AttributeError, LookupError, OverflowError, TypeError, ValueError)
 MESSAGE_CHARACTERS = 500  # characters
 RAW_BYTES = 500  # bytes
 COUNTS = tuple(each.name for each in fields(Usage))
@@ -91,12 +77,7 @@ def http_error(status: int, body: bytes, headers: Mapping[str, str]) -> Provider
     in_body = read_error_reply(parse_body(body))
     known = {name.lower(): value for name, value in headers.items()}
     after = _wait_in_headers(known)
-    reply = ErrorReply(
-        in_body.message,
-        in_body.kinds,
-        status,
-        in_body.retry_after if after is None else after,
-    )
+    reply = ErrorReply(in_body.message, in_body.kinds, status, in_body.retry_after if after is None else after)
     is_final = known.get("x-should-retry", "").strip().lower() == "false"  # honoured as in OpenAI's SDK
     error = _provider_error(reply, "always" if _may_pass(status) and not is_final else "never")
     error.raw = head(body)

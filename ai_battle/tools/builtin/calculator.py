@@ -22,11 +22,7 @@ class CalculatorTool(Tool):
         "and functions such as sqrt, log, sin, factorial, gcd, round, min, max, sum([..]), mean([..])."
     )
     parameters = {  # noqa: RUF012 - as the specification writes tools
-        "expression": {
-            "type": "string",
-            "description": "The expression, such as 3 * (2 + sqrt(16))",
-            "required": True,
-        }
+        "expression": {"type": "string", "description": "The expression, such as 3 * (2 + sqrt(16))", "required": True}
     }
 
     @errors_as_fields

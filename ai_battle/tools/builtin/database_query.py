@@ -16,7 +16,7 @@ SQLITE = "sqlite:///"
 class DatabaseQueryTool(Tool):
     name = "database_query"
     parameters = {  # noqa: RUF012 - as the specification writes tools
-        "query": {"type": "string", "description": "One SQL statement", "required": True},
+        "query": {"type": "string", "description": "One SQL statement", "required": True}
     }
 
     def __init__(

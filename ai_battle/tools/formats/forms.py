@@ -1,46 +1,60 @@
 """Writes tools, calls and results for models without native tools, in the form that `tool_format` names."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from ...core import plugins
 from ...core.errors import ConfigError
 from ...core.exchange import ToolSpec
 from ...core.files import prompt_template
 from ...core.messages import Message, Part, Text, ToolCall, ToolResult
+from ...core.plugins import near
 from ...wire.dialects.schemas import signature
 
-FORMATS = "ai_battle.tools.formats"
 USUAL = "fenced"
 WriteMessage = Callable[[Message], str]
 
 
-class Dialect(Protocol):
-    """A form of calls that models are told to use; each is a file of this folder. All forms are understood."""
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A form of calls that models are told to use by the packaged `prompt`. All forms are understood."""
+
+    prompt: str
+    write: Callable[[ToolCall], str]
+    """Returns a call of an earlier turn in this form."""
 
     def describe(self, tools: Iterable[ToolSpec]) -> str:
         """Returns the text for the system prompt: the tools, and how to call them."""
-
-    def write(self, call: ToolCall) -> str:
-        """Returns a call of an earlier turn in this form."""
-
-
-def names() -> list[str]:
-    """Returns the values that `tool_format` takes."""
-    return [name for name in plugins.names(FORMATS) if _is_dialect(plugins.load(FORMATS, name))]
+        return instruction(self.prompt, tools)
 
 
 def dialect(name: str) -> Dialect:
     """Returns the form of that name, or the default. Raises `ConfigError` with similar names."""
-    if name and name not in names():
-        raise ConfigError(f"There is no tool_format {name!r}{plugins.near(name, names())}")
-    found: Dialect = plugins.load(FORMATS, name or USUAL)
-    return found
+    if name and name not in DIALECTS:
+        raise ConfigError(f"There is no tool_format {name!r}{near(name, [*DIALECTS])}")
+    return DIALECTS[name or USUAL]
 
 
-def _is_dialect(found: object) -> bool:
-    return callable(getattr(found, "describe", None)) and callable(getattr(found, "write", None))
+def _fenced_call(call: ToolCall) -> str:
+    return f"```tool\n{to_json({'tool': call.name, 'parameters': call.arguments})}\n```"
+
+
+def _json_line(call: ToolCall) -> str:
+    return to_json({"name": call.name, "arguments": call.arguments})
+
+
+def _invocation(call: ToolCall) -> str:
+    """Writes parameters without quoting, which suits code."""
+    given = ((name, value if isinstance(value, str) else to_json(value)) for name, value in call.arguments.items())
+    parameters = "".join(f'<parameter name="{name}">{value}</parameter>\n' for name, value in given)
+    return f'<function_calls>\n<invoke name="{call.name}">\n{parameters}</invoke>\n</function_calls>'
+
+
+DIALECTS: Mapping[str, Dialect] = {
+    "fenced": Dialect("fenced", _fenced_call),
+    "json": Dialect("json_line", _json_line),
+    "xml": Dialect("xml", _invocation),
+}
 
 
 def instruction(name: str, tools: Iterable[ToolSpec]) -> str:

@@ -15,8 +15,19 @@ from ...core.messages import Message, ToolCall, ToolResult, assistant, user
 from ...wire.dialects.reader import StreamingReader, read
 from ...wire.dialects.reading import Reading, without_cut_call
 from ..manager import ToolManager
-from . import answers, fenced
-from .forms import Dialect, WriteMessage, as_calls, as_data, as_prose, instruction, to_json, without_tool_blocks
+from . import answers
+from .forms import (
+    DIALECTS,
+    USUAL,
+    Dialect,
+    WriteMessage,
+    as_calls,
+    as_data,
+    as_prose,
+    instruction,
+    to_json,
+    without_tool_blocks,
+)
 
 INVALID = "Note: I tried to use a tool, but the request could not be used: "
 GO_ON = "You said that more work is needed, but called no tool. Call one now, or give your complete answer in content."
@@ -25,7 +36,7 @@ GO_ON = "You said that more work is needed, but called no tool. Call one now, or
 class TextTools(ClientWrapper):
     """`client` without tool blocks. Calls in its text are extracted, also while it streams."""
 
-    def __init__(self, client: ModelClient, dialect: Dialect = fenced) -> None:
+    def __init__(self, client: ModelClient, dialect: Dialect = DIALECTS[USUAL]) -> None:
         super().__init__(client)
         self._dialect = dialect
 
@@ -122,7 +133,7 @@ class ToolUseProtocol:
 
     def create_tool_use_instruction(self) -> str:
         """Returns the text for a system prompt: the tools, and how to call them."""
-        return fenced.describe(self.tool_manager.registry.specs)
+        return DIALECTS[USUAL].describe(self.tool_manager.registry.specs)
 
     async def process_response(self, response: str) -> str:
         """Returns the response with results in place of its calls. It is parsed once: a call in a result stays text."""

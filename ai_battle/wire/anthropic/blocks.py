@@ -19,8 +19,7 @@ Calls = MutableMapping[str, ToolCall]
 
 TEXT = {"type": text, "text!": text}
 _SOURCE = TaggedShape(
-    "type",
-    {"base64": {"media_type!": text, "data!": base64}, "url": {"url!": text}, "text": {"data!": text}},
+    "type", {"base64": {"media_type!": text, "data!": base64}, "url": {"url!": text}, "text": {"data!": text}}
 )
 _SHOWN: dict[str, Shape] = {
     "text": TEXT, "image": {"source!": _SOURCE}, "document": {"source!": _SOURCE, "title": text},

@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 
 from ...core.messages import ToolCall
+from ...core.texts import one_of
 from ...core.tooling import ProposalKind
 from . import thinking
 from .calls import OfferedTools
@@ -213,7 +214,8 @@ def _words(kind: str) -> re.Pattern[str]:
     by_borders: dict[tuple[str, str], set[str]] = {}
     for word in listed:
         by_borders.setdefault(_borders(word), set()).add(word.strip("~ "))
-    return re.compile("|".join(f"{o}{_tree(words)}{c}" for (o, c), words in by_borders.items()))
+    spaced = ((borders, one_of(words).replace(r"\ ", r"\s+")) for borders, words in by_borders.items())
+    return re.compile("|".join(f"{before}{words}{behind}" for (before, behind), words in spaced))
 
 
 @cache
@@ -229,16 +231,3 @@ def _borders(word: str) -> tuple[str, str]:
         return "", ""
     before = f"(?<!{_LETTER})" + (f"{_LETTER}*?" if word.startswith("~") else "")
     return before, ("" if word.endswith("~") else f"(?!{_LETTER})")
-
-
-def _tree(words: set[str]) -> str:
-    """Returns a pattern in which words share their common beginnings: ten times as fast as plain alternatives."""
-    rests: dict[str, set[str]] = {}
-    for word in words:
-        rests.setdefault(word[:1], set()).add(word[1:])
-    if rests.keys() <= {""}:
-        return ""
-    # The end of a word comes last, so that the longest word matches.
-    heads = sorted(rests, reverse=True)
-    parts = ((r"\s+" if head == " " else re.escape(head)) + _tree(rests[head]) if head else "" for head in heads)
-    return f"(?:{'|'.join(parts)})"

@@ -268,9 +268,8 @@ def _encode_part(part: Content) -> dict[str, Any]:
             return {"type": "text", "text": text, **extra}
         case Image():
             return {"type": "image_url", "image_url": {"url": _address(part), **extra}}
-        case Document(media_type, data) if data and media_type.startswith(
-            "text/"
-        ):  # the API accepts only PDFs as files
+        case Document(media_type, data) if data and media_type.startswith("text/"):
+            # The API accepts only PDFs as files.
             return {"type": "text", "text": file_text(part), **extra}
         case Document(name=name):
             return {"type": "file", "file": {"filename": name or "document.pdf", "file_data": _address(part), **extra}}

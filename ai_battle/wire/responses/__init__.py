@@ -2,6 +2,6 @@
 
 from ..openai.answers import encode_error
 from .answers import ResponsesWriter as StreamWriter
-from .requests import READ, decode_request, expand_references, keeps
+from .requests import READ, decode_request
 
-__all__ = ["READ", "StreamWriter", "decode_request", "encode_error", "expand_references", "keeps"]
+__all__ = ["READ", "StreamWriter", "decode_request", "encode_error"]

@@ -76,7 +76,7 @@ class ResponsesWriter(BlockWriter):
         return super().feed(event)
 
     def finish(self, response: ModelResponse) -> bytes:
-        self._status = _status_of(response)
+        self._status = STATUS.get(stop_of(response), "completed")
         rest = self.finish_blocks(response.message)
         reason = REASONS.get(stop_of(response))
         end = {
@@ -194,10 +194,6 @@ def new_response(model: str, request: ModelRequest | None) -> dict[str, Any]:
         "usage": None,
         **repeated,
     }
-
-
-def _status_of(response: ModelResponse) -> str:
-    return STATUS.get(stop_of(response), "completed")
 
 
 def _item_of(block: AnswerBlock, id_: str, status: str, tool: ClientTool | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
 from ai_battle.tools.formats.auto import AutoTools
-from ai_battle.tools.formats.forms import dialect, names
+from ai_battle.tools.formats.forms import DIALECTS, dialect
 from ai_battle.tools.formats.text import TextTools
 from ai_battle.wire.dialects.reader import read
 
@@ -37,10 +37,6 @@ CALLS = [
 REQUEST = ModelRequest((user("Go."),), "Be brief.", (RUN,))
 
 every_form = pytest.mark.parametrize("form", ["fenced", "json", "xml"])
-
-
-def test_the_forms_are_the_files_that_describe_and_write() -> None:
-    assert names() == ["fenced", "json", "xml"]
 
 
 @every_form
@@ -100,7 +96,7 @@ async def test_tools_in_every_form_keep_the_contract(check: contract.Check, form
 
 
 async def test_whatever_the_form_all_others_are_read_too() -> None:
-    for form in names():
+    for form in DIALECTS:
         model = ScriptedClient(f"I run it.\n{dialect(form).write(CALLS[1])}")
         client = AutoTools(model, "text", tool_format="xml")
         response = await client.complete(REQUEST, log := EventLog())

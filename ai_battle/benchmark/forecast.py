@@ -1,11 +1,12 @@
 """Estimates the cost of a benchmark from prices and prompt lengths, without calling a model."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..assembly import strategies
 from ..assembly.models import Model
+from ..config.benchmark import ScorerSettings
 from ..config.collaboration import Help, HelperSettings
 from ..core.exchange import Usage
 from ..core.tokens import estimate_text
@@ -42,7 +43,7 @@ class ExpectedCost:
 class Forecast:
     """The dollars per sample in `settings`, of all judges in `judging`, and for everything in `low` and `high`.
 
-    `unknown` settings have no price.
+    A judge after other scorers is in `high` alone, as they may read every answer. `unknown` settings have no price.
     """
 
     samples: int
@@ -58,18 +59,19 @@ def forecast(suite: Suite) -> Forecast:
     samples, reads = suite.samples, _mean_prompt(suite.tasks)
     expected = tuple(_expected_cost(setting, suite, reads) for setting in suite.settings)
     unknown = tuple(each.setting for each in expected if each.low is None)
-    judging, of_each = _judging(suite, reads), samples / max(1, len(expected))
+    judging, of_each = _judging(suite, reads, suite.scorers), samples / max(1, len(expected))
+    certain = _judging(suite, reads, {name: scorers[:1] for name, scorers in suite.scorers.items()})
     low = sum(each.low or 0.0 for each in expected) * of_each
     high = sum(each.high or 0.0 for each in expected) * of_each
-    return Forecast(samples, expected, low + judging, high + judging, unknown, judging)
+    return Forecast(samples, expected, low + certain, high + judging, unknown, judging)
 
 
-def _judging(suite: Suite, reads: float) -> float:
-    """Returns the dollars for the judges of each dataset."""
+def _judging(suite: Suite, reads: float, scorers_of: Mapping[str, Sequence[ScorerSettings]]) -> float:
+    """Returns the dollars for the judges among the scorers of each dataset, if they score every answer."""
     tasks, of_each = Counter(task.extra[DATASET_KEY] for task in suite.tasks), suite.samples / max(1, len(suite.tasks))
     return sum(
         tasks[name] * of_each * (_call(model, reads + USUAL_ANSWER) or 0.0)
-        for name, scorers in suite.scorers.items()
+        for name, scorers in scorers_of.items()
         for model in judges(scorers, suite.around)
     )
 

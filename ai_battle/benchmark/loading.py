@@ -19,6 +19,7 @@ from ..core.errors import ConfigError
 from ..core.plugins import near
 from ..providers._calls import RetryPolicy
 from . import checking
+from .datasets import DATASETS
 from .scorers import SCORERS
 from .settings import Setting, SettingError, expand_settings
 from .suite import DATASET_KEY, SCORER_KEY, Suite, SuiteFile, dataset, is_code, name_of, tasks_of
@@ -116,8 +117,9 @@ class _SuiteBuilder:
             if name in names:
                 self.problems.append(Problem(path, f"another dataset is also called {name!r}; give this one a name"))
             names.append(name)
+            named = plugins.with_file(DATASETS, section.format, self._document.base)
             try:
-                yield from self._tasks_of(section, name)
+                yield from self._tasks_of(section.model_copy(update={"format": named}), name)
             except ConfigError as error:
                 self.problems.append(Problem(path, str(error)))
 
@@ -128,7 +130,9 @@ class _SuiteBuilder:
             yield from known
             return
         if is_code(section.format) and not self._options.trust:
-            raise ConfigError(f"{section.format} is code that would be run. If you trust it, add --trust")
+            raise ConfigError(
+                f"{section.format} is code that would be run. If you trust it, run the suite with --trust"
+            )
         found = dataset(section, self._document.base)
         self._scorers[name] = self._scorers_of(section, found.scorer)
         for task in tasks_of(section, self._document.base, found)[: self._options.limit]:

@@ -137,7 +137,7 @@ def _forecast(expected: Forecast, *, as_json: bool) -> int:
     for each in expected.settings:
         click.echo(f"  {each.setting}: {dollars(each.low)} to {dollars(each.high)} a sample")
     if expected.judging:
-        click.echo(f"  judges: {dollars(expected.judging)} in all")
+        click.echo(f"  judges: up to {dollars(expected.judging)} in all")
     return DONE
 
 

@@ -248,7 +248,33 @@ def test_code_that_a_suite_names_is_known_without_running_it(tmp_path: Path) -> 
 def test_a_dataset_is_not_read_by_code_that_nobody_trusts(tmp_path: Path) -> None:
     said = wrong(tmp_path, suite(tmp_path, FOUR, datasets=[{"path": "sums.jsonl", "format": "json.tool"}]))
 
-    assert "json.tool is code that would be run. If you trust it, add --trust" in said
+    assert "json.tool is code that would be run. If you trust it, run the suite with --trust" in said
+
+
+FORMAT = """
+from ai_battle.benchmark.tasks import Task
+
+class Quiz:
+    scorer, suffixes, marks = "exact", (), ()
+
+    def read(self, path):
+        for line in path.read_text().splitlines():
+            yield Task(*line.split(" | "))
+
+def create(fields=None):
+    return Quiz()
+"""
+
+
+def test_a_format_may_be_a_file_next_to_the_suite(tmp_path: Path) -> None:
+    (tmp_path / "quiz.py").write_text(FORMAT)
+    (tmp_path / "pub.txt").write_text("a | Capital of Peru? | Lima\nb | Capital of Chad? | N'Djamena\n")
+    written = suite(tmp_path, FOUR, datasets=[{"path": "pub.txt", "format": "quiz"}])
+    del written["benchmark"]["scorers"]
+
+    assert "quiz.py is code that would be run" in wrong(tmp_path, written)
+    tasks = load(written, LoadOptions(trust=True), base=tmp_path).tasks
+    assert [(task.id, task.reference) for task in tasks] == [("a", "Lima"), ("b", "N'Djamena")]
 
 
 def test_a_discussion_that_can_not_run_is_found(tmp_path: Path) -> None:

@@ -71,7 +71,17 @@ def test_a_dry_run_shows_what_judges_cost_on_their_own_datasets(ai_battle: Run, 
         return float(json.loads(ai_battle("bench", "run", "suite.yaml", "--dry-run", "--json").out)["judging"])
 
     assert cost_of_judging() == pytest.approx(5 * cost_of_judging(judge))
-    assert ai_battle("bench", "run", "suite.yaml", "--dry-run").lines[-1].startswith("  judges: $0.0")
+    assert ai_battle("bench", "run", "suite.yaml", "--dry-run").lines[-1].startswith("  judges: up to $0.0")
+
+
+def test_a_forecast_is_lowest_if_a_judge_after_other_scorers_is_never_asked(ai_battle: Run, folder: Path) -> None:
+    prices = {"openai/judge": {"input": 1, "output": 2}}
+    scorers = ["numeric", {"name": "judge", "model": "openai/judge"}]
+    write_suite(folder, scorers=scorers, prices=prices, providers={"openai": {"api_key": "a-key"}})
+    expected = json.loads(ai_battle("bench", "run", "suite.yaml", "--dry-run", "--json").out)
+
+    assert (expected["low"], expected["high"]) == (0, expected["judging"])
+    assert expected["judging"] > 0
 
 
 def test_fewer_tasks_and_changed_keys(ai_battle: Run, folder: Path) -> None:

@@ -15,7 +15,7 @@ from ai_battle.conversation import rundir
 from ai_battle.conversation.journal import Journal
 from ai_battle.conversation.reading import messages
 from ai_battle.conversation.replay import Difference, replay, swap
-from ai_battle.conversation.run_config import recast
+from ai_battle.conversation.run_config import setup_of_swap
 from ai_battle.core.events import RunStarted, ignore
 from ai_battle.core.texts import printable
 from ai_battle.reporting.comparison import COMPARISON, RECORDED, ComparedRun, write_comparison
@@ -72,7 +72,7 @@ async def _replay(run_dir: Path, *, quiet: bool) -> None:
 
 async def _swap(run_dir: Path, name: str, model: str, out: Path | None, *, quiet: bool, as_json: bool) -> Path:
     screen = None if quiet or as_json else view(sys.stdout)
-    source = recast(run_dir, name, model)
+    source = setup_of_swap(run_dir, name, model)
     try:
         async with source.open({}) as setup:
             begin = RunStarted(source.name, "", setup.plan.model_types, rundir.settings(source.config))

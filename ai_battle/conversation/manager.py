@@ -35,7 +35,7 @@ from ..core.plugins import check_options, near
 from ..core.telemetry import Telemetry, span, use_telemetry
 from ..tools.approval import Ask
 from ..tools.base import Tool, ToolRegistry
-from . import forking, outcome, reading, rundir
+from . import outcome, reading, resuming, rundir
 from .discussion import DiscussionRun
 from .journal import Durability, Journal
 from .participant import Participant
@@ -43,7 +43,6 @@ from .person import Reader, keyboard
 from .phases import Phase, Visibility
 from .plan import GoalMode, Mode, Plan, Selection
 from .prompting import role_prompt, view_of
-from .resuming import book_lost_calls, lost_call_warning, restore_state
 from .setup import ClientSetup, FileSetup, RunSetup, SetupSource, load_checked
 from .state import EventDispatcher, State
 
@@ -165,10 +164,7 @@ class ConversationManager:
                 async with Journal.create(run_dir, source.durability, source.config) as journal:
                     settings = rundir.settings(source.config)
                     begin = RunStarted(source.name, str(run_dir), setup.plan.model_types, settings)
-                    dispatcher = EventDispatcher(
-                        source.journal_writer(journal), State(setup.plan), emit, source.redactor, wants
-                    )
-                    return await _run(setup, journal, dispatcher, begin)
+                    return await _run(setup, journal, source.dispatcher(journal, State(setup.plan), emit, wants), begin)
 
     async def resume(
         self,
@@ -191,12 +187,12 @@ class ConversationManager:
                     outcome.keep(run_dir, progress.outcome)  # the earlier process may have died before it wrote this
                     return _result(progress.ended, run_dir, progress.help, progress.judged)
                 async with source.open(progress.positions) as setup:
-                    state = restore_state(setup, (event for _, event in reading.read(run_dir)))
-                    lost = book_lost_calls(setup, state)
+                    state = resuming.restore_state(setup, (event for _, event in reading.read(run_dir)))
+                    lost = resuming.book_lost_calls(setup, state)
                     go_on = RunResumed(state.turn + 1, os.getpid(), settings, setup.plan.model_types)
-                    writer = source.journal_writer(journal)
-                    dispatcher = EventDispatcher(writer, state, emit, source.redactor, wants)
-                    return await _run(setup, journal, dispatcher, go_on, *lost, *map(lost_call_warning, lost))
+                    warnings = map(resuming.lost_call_warning, lost)
+                    dispatcher = source.dispatcher(journal, state, emit, wants)
+                    return await _run(setup, journal, dispatcher, go_on, *lost, *warnings)
 
     async def fork(
         self, run_dir: str | os.PathLike[str], turn: int, emit: Emit = ignore, wants: Wants | None = None
@@ -209,18 +205,17 @@ class ConversationManager:
         """
         source, origin = self._source, Path(run_dir)
         with source.redactor.errors():
-            events = forking.events_through(origin, turn)
-            async with source.open(forking.script_positions(events)) as setup:
+            events = resuming.events_through(origin, turn)
+            async with source.open(resuming.script_positions(events)) as setup:
                 begin = RunStarted(source.name, "", setup.plan.model_types, rundir.settings(source.config))
-                state = restore_state(setup, (*events, begin))
-                forking.require_turns_left(state, setup.plan, turn)
+                state = resuming.restore_state(setup, (*events, begin))
+                resuming.require_turns_left(state, setup.plan, turn)
                 begin = replace(begin, run_dir=str(rundir.create(source.name, self._out)))
                 async with Journal.create(Path(begin.run_dir), source.durability, source.config) as journal:
-                    writer = source.journal_writer(journal)
-                    await forking.copy_events(events, writer)
-                    dispatcher = EventDispatcher(writer, state, emit, source.redactor, wants)
-                    new = forking.new_prompt(events, setup.plan)
-                    return await _run(setup, journal, dispatcher, begin, RunForked(shown_path(origin), turn), *new)
+                    await resuming.copy_events(events, source.journal_writer(journal))
+                    prompt = resuming.new_prompt(events, setup.plan)
+                    dispatcher = source.dispatcher(journal, state, emit, wants)
+                    return await _run(setup, journal, dispatcher, begin, RunForked(shown_path(origin), turn), *prompt)
 
     async def run_conversation_turn(
         self,

@@ -1,10 +1,9 @@
 """Replays a run from its journal, and shows what changes if one participant gets another client."""
 
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any
 
 from ..core.errors import ConfigError
 from ..core.events import (
@@ -28,12 +27,12 @@ from ..core.events import (
 from ..core.exchange import NOTHING_USED, ModelRequest, ToolSpec
 from ..core.helping import DraftDropped, FileDescribed, HelpSummed, ModelConsulted, RunJudged
 from ..core.ledger import Budget, charge_to
-from ..core.plugins import near
 from ..core.tooling import ToolsOffered
 from ..tools.instructions import first_request
 from .participant import Participant
 from .plan import Plan
 from .reading import read
+from .run_config import require_participant
 from .state import EventDispatcher, State
 from .turn import Kind, TurnStep, TurnTaker, next_step, request_for, with_asides
 
@@ -41,8 +40,6 @@ Turn = TurnFinished | TurnFailed
 _NOT_COPIED = (RunStarted, RunForked, RunResumed, RunFinished, HelpSummed, Concluded, RunJudged, ModelReplied)
 """Events that a swapped run does not copy: how the recorded run began and ended, and what it cost."""
 _WITH_USAGE = (TurnFinished, TurnFailed, SpeakerSelected, Summarised, FileDescribed, DraftDropped, ModelConsulted)
-
-_IDLE = {"type": "scripted", "script": ["(as recorded)"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,46 +88,6 @@ async def swap(
         elif scene := tuple(_as_unpaid(event) for event in scene if not isinstance(event, _NOT_COPIED)):
             await _emit_scene(scene, swapped.emit)
     await swapped.finish()
-
-
-def recast(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:
-    """Returns the configuration with a model of `type_` for `name`, and scripts for all others: no keys, no servers.
-
-    Nobody is helped, so only that model's own answers change. Raises `ConfigError` for an unknown participant.
-    """
-    require_participant(name, config["discussion"]["models"])
-    return _cast(config, {name: {"type": type_}})
-
-
-def with_model(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:
-    """Returns the configuration with a model of `type_` for `name`. Raises `ConfigError` for an unknown participant."""
-    models = config["discussion"]["models"]
-    require_participant(name, models)
-    swapped = {**models, name: {**_without_model(models[name]), "type": type_}}
-    return {**config, "discussion": {**config["discussion"], "models": swapped}}
-
-
-def require_participant(name: str, names: Collection[str]) -> None:
-    if name not in names:
-        raise ConfigError(f"The run has no participant {name!r}{near(name, [*names])}")
-
-
-def config_without_models(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the configuration without models and without input files, since the journal contains the files."""
-    section = {key: value for key, value in config["discussion"].items() if key not in ("input_file", "input_files")}
-    others = {key: value for key, value in config.items() if key != "providers"}
-    return _cast({**others, "discussion": section}, {})
-
-
-def _cast(config: Mapping[str, Any], chosen: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-    models = config["discussion"]["models"]
-    cast = {name: {**_without_model(spec), **chosen.get(name, _IDLE)} for name, spec in models.items()}
-    section = {key: value for key, value in config["discussion"].items() if key not in ("collaboration", "judge")}
-    return {**config, "discussion": {**section, "models": cast}}
-
-
-def _without_model(spec: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in spec.items() if key not in ("type", "script", "when", "loop", "pace")}
 
 
 class _SwappedRun:

@@ -1,11 +1,17 @@
-"""Rebuilds the state of a run from its journal, and books the calls during which its process died."""
+"""Continues from an earlier run: rebuilds its state, books the calls that its end cut off, or forks it after a turn."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.events import Event, ModelReplied, RunStarted, TurnFinished, Warned
+from ..core.errors import ConfigError
+from ..core.events import Emit, Event, ModelReplied, PromptGiven, RunStarted, TurnFailed, TurnFinished, Warned
 from ..core.ledger import Ledger
+from ..core.plugins import near
 from ..core.tooling import ToolCalled
+from .plan import Plan
+from .prompting import opening
+from .reading import Progress, read
 from .setup import RunSetup
 from .state import State
 
@@ -63,4 +69,55 @@ def lost_call_warning(entry: ModelReplied) -> Warned:
     return Warned(
         f"{entry.speaker} was being asked when the process ended: the request is booked, {entry.usage.input_tokens} "
         "tokens by estimate; the part of the answer that was written then may be billed too."
+    )
+
+
+def events_through(run_dir: Path, turn: int) -> tuple[Event, ...]:
+    """Returns the events up to the end of the turn. Raises `ConfigError` naming the turns that exist."""
+    events: list[Event] = []
+    end = last = 0
+    for _, event in read(run_dir):
+        events.append(event)
+        if isinstance(event, TurnFinished) or (isinstance(event, TurnFailed) and event.policy == "skip"):
+            last = event.turn
+            end = len(events) if last == turn else end
+    if not end:
+        few = {0: "no turn is over yet", 1: "only turn 1 is over"}
+        there = few.get(last, f"turns 1 to {last} are over")
+        raise ConfigError(f"{run_dir} can't be forked after turn {turn}; {there}.")
+    return tuple(events[:end])
+
+
+async def copy_events(events: Sequence[Event], write: Emit) -> None:
+    for event in events:
+        await write(event)
+
+
+def script_positions(events: Sequence[Event]) -> Mapping[str, int]:
+    """Returns how many script entries each scripted participant has used."""
+    progress = Progress(Path())
+    for event in events:
+        progress.apply(event)
+    return progress.positions
+
+
+def new_prompt(events: Sequence[Event], plan: Plan) -> tuple[PromptGiven, ...]:
+    """Returns the plan's opening prompt if it differs from the one that was given."""
+    opened = [event.message.text for event in events if isinstance(event, PromptGiven)]
+    prompt = opening(plan)
+    return () if opened[-1:] == [prompt.text] else (PromptGiven(prompt),)
+
+
+def require_turns_left(state: State, plan: Plan, turn: int) -> None:
+    """Raises `ConfigError` if a fork would call no model, or if an earlier speaker has no model now."""
+    names = [participant.name for participant in plan.participants]
+    if strangers := [name for name in state.spoken if name not in names]:
+        raise ConfigError(f"{strangers[0]!r} spoke before turn {turn} and has no model now{near(strangers[0], names)}")
+    if plan.outcome or not state.stop_reason:
+        return
+    if state.stop_reason == "turns":
+        more = "add a phase" if plan.phases else "name more with --turns"
+        raise ConfigError(f"Turn {turn} is the last of {plan.rounds} rounds; fork earlier, {more}, or set an outcome.")
+    raise ConfigError(
+        f"The discussion is over after turn {turn} ({state.stop_reason}); fork earlier, or set an outcome."
     )

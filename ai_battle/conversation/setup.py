@@ -20,6 +20,7 @@ from ..config.problems import Problem
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
 from ..core.events import Emit
+from ..core.exchange import Wants
 from ..core.helping import without_texts
 from ..core.ledger import SpendingLimits
 from ..core.messages import Image
@@ -32,6 +33,7 @@ from .journal import Durability
 from .participant import Cost, Participant
 from .person import PersonClient, Reader
 from .plan import Plan
+from .state import EventDispatcher, State
 from .templates import Templates
 
 
@@ -74,6 +76,9 @@ class SetupSource(ABC):
     def journal_writer(self, journal: Emit) -> Emit:
         """Returns the listener through which the run writes to its journal."""
         return journal if self.keeps_drafts else lambda event: journal(without_texts(event))
+
+    def dispatcher(self, journal: Emit, state: State, emit: Emit, wants: Wants | None) -> EventDispatcher:
+        return EventDispatcher(self.journal_writer(journal), state, emit, self.redactor, wants)
 
     @abstractmethod
     def build(self, starts: Mapping[str, int]) -> RunSetup:
@@ -308,25 +313,24 @@ def unused_params(loaded: LoadedDiscussion) -> Iterator[str]:
             yield f"{path}: {written.template} has no place for {', '.join(map(repr, unused))}; ignored"
 
 
+_AS_WRITTEN = (
+    "goal", "initial_prompt", "mode", "turns", "speaker_selection", "visibility", "established_facts", "goal_mode",
+)  # fmt: skip
+"""The settings of a plan that are those of the file, under the same name."""
+
+
 def _settings(loaded: LoadedDiscussion) -> dict[str, Any]:
     discussion = loaded.file.discussion
     return {
+        **{key: getattr(discussion, key) for key in _AS_WRITTEN},
         "name": loaded.name,
-        "goal": discussion.goal,
-        "initial_prompt": discussion.initial_prompt,
-        "mode": discussion.mode,
-        "turns": discussion.turns,
-        "speaker_selection": discussion.speaker_selection,
         "parallel": discussion.execution.parallel,
         "phases": [phase.model_dump() for phase in discussion.phases],
-        "visibility": discussion.visibility,
         "delay_between_turns": discussion.execution.delay_between_turns,
         "stop": discussion.stop.model_dump(exclude_unset=True) if discussion.stop else (),
         "limits": SpendingLimits(**discussion.limits.model_dump()),
         "max_conversation_tokens": discussion.execution.max_conversation_tokens,
-        "established_facts": discussion.established_facts,
         "outcome": discussion.outcome or "",
-        "goal_mode": discussion.goal_mode,
         "signals": discussion.signals.model_dump() if discussion.signals else None,
     }
 

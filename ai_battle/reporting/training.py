@@ -16,7 +16,7 @@ from pydantic_core import from_json, to_json
 from ..conversation.person import keyboard
 from ..conversation.prompting import Naming, View, naming, system_prompt
 from ..conversation.reading import read
-from ..conversation.replay import config_without_models
+from ..conversation.run_config import config_without_models
 from ..conversation.setup import FileSetup, load_checked
 from ..core.errors import ConfigError
 from ..core.events import PromptGiven, RunStarted, TurnFinished, TurnStarted

@@ -11,7 +11,8 @@ from ai_battle import ConversationManager, Participant
 from ai_battle.config.loading import load
 from ai_battle.conversation.journal import Journal
 from ai_battle.conversation.plan import Plan
-from ai_battle.conversation.replay import Difference, config_without_models, recast, replay, swap
+from ai_battle.conversation.replay import Difference, replay, swap
+from ai_battle.conversation.run_config import config_without_models, recast
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.events import (
     EventLog,

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 from ..config.collaboration import Help, HelperSettings, UsedHelp
 from ..config.problems import KeyPath, Problem
@@ -184,7 +184,7 @@ def _check_options(pair: Help, make: Callable[..., ModelClient]) -> None:
 
 
 def _model_parameters(make: Callable[..., ModelClient]) -> Iterator[str]:
-    return (name for name in parameters(make) if _hints(make).get(name) in _MODELS)
+    return (name for name, kind in _hints(make).items() if kind in _MODELS)
 
 
 def _is_a(value: Any, kind: Any) -> bool:
@@ -199,7 +199,8 @@ def _is_a(value: Any, kind: Any) -> bool:
 @cache
 def _hints(make: Callable[..., ModelClient]) -> Mapping[str, Any]:
     with translate_errors(f"The annotations of {make.__module__}.create can't be read", ConfigError):
-        return get_type_hints(make)
+        signature = inspect.signature(make, eval_str=True)
+    return {name: each.annotation for name, each in signature.parameters.items()}
 
 
 def _owners(key: str) -> str:

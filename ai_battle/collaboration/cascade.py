@@ -22,7 +22,7 @@ TRAITS = StrategyTraits(
 
 
 class Cascade(Strategy):
-    """Asks `primary`, then `models` in order; the last one's answer is taken unchecked.
+    """Asks `primary`, then `models` in order and `secondary`, the dearest; the last one's answer is taken unchecked.
 
     Models that fail are skipped. If all answers are stuck, the best one is served.
     """
@@ -30,15 +30,17 @@ class Cascade(Strategy):
     def __init__(
         self,
         primary: ModelClient,
-        models: Sequence[ModelClient],
-        detector: Judges | None = None,
+        secondary: ModelClient | None = None,
+        *,
+        models: Sequence[ModelClient] = (),
+        stuck_detector: Judges | None = None,
         helping: Helping | None = None,
     ) -> None:
-        if not models:
+        self.models = (*models, *((secondary,) if secondary else ()))
+        if not self.models:
             raise ConfigError("cascade needs at least one model besides the primary: 'models', or 'secondary'.")
-        super().__init__(primary, *models, helping=helping)
-        self.models = tuple(models)
-        self.detector = detector or StuckDetector()
+        super().__init__(primary, *self.models, helping=helping)
+        self.detector = stuck_detector or StuckDetector()
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         attempts = Attempts(self.primary, self.detector, Turn("cascade", self.helping, emit), request)
@@ -71,13 +73,4 @@ class Cascade(Strategy):
         return judged
 
 
-def create(
-    primary: ModelClient,
-    secondary: ModelClient | None = None,
-    *,
-    models: Sequence[ModelClient] = (),
-    stuck_detector: Judges | None = None,
-    helping: Helping | None = None,
-) -> ModelClient:
-    """Returns the cascade; `secondary`, the dearest model, comes after `models`."""
-    return Cascade(primary, [*models, *([secondary] if secondary else [])], stuck_detector, helping)
+create = Cascade

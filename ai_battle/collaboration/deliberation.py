@@ -73,7 +73,7 @@ class Member:
 
 
 class Deliberation(Strategy):
-    """Lets `primary` and `peers` answer concurrently and rank; `chair`, or the first member that answered, edits.
+    """Lets `primary` and `peers` answer concurrently and rank; `secondary`, or the first that answered, is the chair.
 
     Nobody ranks their own answer unless `ranks_own`, so the chair reads two answers unranked. A single answer is served
     unchanged.
@@ -82,20 +82,20 @@ class Deliberation(Strategy):
     def __init__(
         self,
         primary: ModelClient,
-        peers: Sequence[ModelClient],
-        chair: ModelClient | None = None,
-        helping: Helping | None = None,
+        secondary: ModelClient | None = None,
         *,
+        peers: Sequence[ModelClient] = (),
         ranks_own: bool = False,
+        helping: Helping | None = None,
     ) -> None:
-        super().__init__(primary, *peers, chair, helping=helping)
+        super().__init__(primary, *peers, secondary, helping=helping)
         if not 1 <= len(peers) < MAX_MEMBERS:
             problem = f"deliberation takes 1 to {MAX_MEMBERS - 1} models in 'peers' beside the first, not {len(peers)}"
             raise ConfigError(f"{problem}: they rank each other's answers.", "peers")
         if self.helping.sees == "prompt":
             raise ConfigError("Members read each other's answers: helper_sees is attempt or history.", "helper_sees")
         self.peers = tuple(peers)
-        self.chair = chair
+        self.chair = secondary
         self.ranks_own = ranks_own
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
@@ -269,13 +269,4 @@ class DeliberationSession:
         await self.turn.report_failure(problem)
 
 
-def create(
-    primary: ModelClient,
-    secondary: ModelClient | None = None,
-    *,
-    peers: Sequence[ModelClient] = (),
-    ranks_own: bool = False,
-    helping: Helping | None = None,
-) -> ModelClient:
-    """Returns the deliberation; `secondary` is the chair, and `ranks_own` lets members rank their own answers too."""
-    return Deliberation(primary, peers, secondary, helping, ranks_own=ranks_own)
+create = Deliberation

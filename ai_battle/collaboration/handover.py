@@ -72,12 +72,16 @@ class HandoverPeriod:
 
 
 class Handover(Strategy):
-    """Lets `primary` work, and `secondary` for the steps after its work has stalled."""
+    """Lets `primary` work, and `secondary` for the steps after its work has stalled.
+
+    `hand_back_after` successful steps of `secondary` in a row hand the work back.
+    """
 
     def __init__(
         self,
         primary: ModelClient,
         secondary: ModelClient,
+        *,
         hand_back_after: int = HAND_BACK_AFTER,
         helping: Helping | None = None,
     ) -> None:
@@ -123,12 +127,4 @@ def _steps_text(steps: Sequence[ToolStep]) -> str:
     )
 
 
-def create(
-    primary: ModelClient,
-    secondary: ModelClient,
-    *,
-    hand_back_after: int = HAND_BACK_AFTER,
-    helping: Helping | None = None,
-) -> ModelClient:
-    """Returns the helped model; `hand_back_after` successful steps of the large one in a row hand the work back."""
-    return Handover(primary, secondary, hand_back_after, helping)
+create = Handover

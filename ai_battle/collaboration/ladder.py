@@ -61,18 +61,22 @@ class LadderState:
 
 
 class Ladder(HelpedModel):
-    """A pair that gives more help the more often it was needed; `state` is its memory between turns."""
+    """A pair that gives more help the more often it was needed.
+
+    `standing` is the position of a resumed run, by default the hint.
+    """
 
     def __init__(
         self,
         primary: ModelClient,
         secondary: ModelClient,
-        detector: Judges | None = None,
+        *,
+        stuck_detector: Judges | None = None,
         helping: Helping | None = None,
-        state: LadderState | None = None,
+        standing: LadderState | None = None,
     ) -> None:
-        super().__init__("ladder", primary, secondary, STEPS, detector, helping)
-        self.state = state or LadderState()
+        super().__init__("ladder", primary, secondary, STEPS, stuck_detector, helping)
+        self.state = standing or LadderState()
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         before = self.state.event
@@ -111,17 +115,8 @@ class Ladder(HelpedModel):
                 return
 
 
-def create(
-    primary: ModelClient,
-    secondary: ModelClient,
-    *,
-    stuck_detector: Judges | None = None,
-    helping: Helping | None = None,
-    standing: LadderState | None = None,
-) -> ModelClient:
-    """Returns the helped model; `standing` is the position of a resumed run, by default the hint."""
-    return Ladder(primary, secondary, stuck_detector, helping, standing)
-
-
 def _rung_name(rung: int) -> str:
     return f"ladder: {RUNGS[rung]}"
+
+
+create = Ladder

@@ -51,7 +51,7 @@ class ReadingSession:
 
 
 class Minion(Strategy):
-    """Lets `primary` read, and `secondary` ask and answer, in at most `rounds` rounds; the last one has to decide.
+    """Lets `primary` read, and `secondary` ask and answer, in at most `max_loops` rounds; the last one has to decide.
 
     `primary` alone answers a request without a long text, or one that `secondary` fails to answer. Pieces have about
     `piece_characters`, or more if there would be more than 64 of them.
@@ -61,20 +61,20 @@ class Minion(Strategy):
         self,
         primary: ModelClient,
         secondary: ModelClient,
-        rounds: int = 3,
+        *,
+        max_loops: int = 3,
         piece_characters: int = PIECE_CHARACTERS,
         helping: Helping | None = None,
     ) -> None:
-        if rounds < 2:
-            raise ConfigError(
-                f"minion takes two rounds or more (max_loops), not {rounds}: the last one only answers.", "max_loops"
-            )
+        if max_loops < 2:
+            problem = f"minion takes two rounds or more (max_loops), not {max_loops}: the last one only answers."
+            raise ConfigError(problem, "max_loops")
         if piece_characters < 1:
             problem = f"piece_characters is the length of a piece, 1 or more, not {piece_characters!r}."
             raise ConfigError(problem, "piece_characters")
         super().__init__(primary, secondary, helping=helping)
         self.secondary = secondary
-        self.rounds = rounds
+        self.rounds = max_loops
         self.piece_characters = piece_characters
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
@@ -182,12 +182,4 @@ def _note(question: str, findings: Sequence[tuple[int, PieceFinding]]) -> str:
     return "\n".join((f"Question: {question}", *(lines or ["- no piece answers it"])))
 
 
-def create(
-    primary: ModelClient,
-    secondary: ModelClient,
-    *,
-    max_loops: int = 3,
-    piece_characters: int = PIECE_CHARACTERS,
-    helping: Helping | None = None,
-) -> ModelClient:
-    return Minion(primary, secondary, max_loops, piece_characters, helping)
+create = Minion

@@ -27,9 +27,10 @@ class Vote(Strategy):
     def __init__(
         self,
         primary: ModelClient,
-        secondary: ModelClient | None,
+        secondary: ModelClient | None = None,
+        *,
         samples: int = TRAITS.samples,
-        detector: Doubts | None = None,
+        stuck_detector: Doubts | None = None,
         helping: Helping | None = None,
     ) -> None:
         if samples < 2:
@@ -39,7 +40,7 @@ class Vote(Strategy):
         super().__init__(primary, secondary, helping=helping)
         self.secondary = secondary
         self.samples = samples
-        self.detector = detector or StuckDetector()
+        self.detector = stuck_detector or StuckDetector()
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         poll = Poll(Turn("vote", self.helping, emit), request, self.detector)
@@ -57,12 +58,4 @@ class Vote(Strategy):
             return None
 
 
-def create(
-    primary: ModelClient,
-    secondary: ModelClient | None = None,
-    *,
-    samples: int = TRAITS.samples,
-    stuck_detector: Doubts | None = None,
-    helping: Helping | None = None,
-) -> ModelClient:
-    return Vote(primary, secondary, samples, stuck_detector, helping)
+create = Vote

@@ -434,14 +434,15 @@ async def test_two_hundred_runs_at_once_don_t_get_in_each_other_s_way(name: str)
     def echo(request: Any) -> str:
         return f"The answer is {request.messages[0].text.split()[-1]}."
 
-    client = {
+    clients: dict[str, Callable[[], ModelClient]] = {
         "peer": lambda: peer.create(ScriptedClient(echo, loop=True), peers=[ScriptedClient(echo, loop=True)]),
         "council": lambda: council.create(
             ScriptedClient(echo, loop=True), peers=[ScriptedClient(echo, loop=True) for _ in "ab"]
         ),
         "vote": lambda: vote.create(ScriptedClient(echo, loop=True)),
         "cascade": lambda: cascade.create(ScriptedClient(echo, loop=True), ScriptedClient(echo, loop=True)),
-    }[name]()
+    }
+    client = clients[name]()
     alone = await client.complete(model_request("Say how many: 1000"))
     logs = [EventLog() for _ in range(200)]
     answers = await asyncio.gather(

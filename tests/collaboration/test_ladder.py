@@ -9,7 +9,7 @@ from .acting import GOOD, POOR, STRATEGIES, HelpLog, Judge, Model, large, model,
 
 
 def climbing(small: Model, big: Model, rung: int = HINT) -> Ladder:
-    return Ladder(small.client, big.client, Judge(), state=LadderState(rung))
+    return Ladder(small.client, big.client, stuck_detector=Judge(), standing=LadderState(rung))
 
 
 async def strategies_asked(ladder: Ladder) -> list[str]:
@@ -124,7 +124,7 @@ async def test_each_client_stands_on_its_own() -> None:
 async def test_where_it_stands_is_told_after_each_turn_that_moved_it() -> None:
     """What the journal keeps is enough to go on from, also for the second ladder of a participant."""
     small, big = model(POOR, loop=True), large("Four.", loop=True)
-    ladder = Ladder(small.client, big.client, Judge(), state=LadderState(ladder=1))
+    ladder = Ladder(small.client, big.client, stuck_detector=Judge(), standing=LadderState(ladder=1))
     for _ in range(3):
         await ladder.complete(model_request(), heard := HelpLog())
     (stood,) = heard.of(LadderStood)

@@ -12,7 +12,7 @@ from .exact import EMPTY
 class Contains:
     """With a `separator`, the answer has to contain each part of the reference."""
 
-    def __init__(self, separator: str) -> None:
+    def __init__(self, separator: str = "") -> None:
         self._separator = separator
 
     def lacks(self, task: Task) -> str:
@@ -44,5 +44,4 @@ def _plain(text: str) -> str:
     return " ".join(normal_form(text).casefold().split())
 
 
-def create(separator: str = "") -> Contains:
-    return Contains(separator)
+create = Contains

@@ -168,5 +168,4 @@ def _in_fence(text: str) -> str:
     return fenced[2] if fenced else text
 
 
-def create() -> Exact:
-    return Exact()
+create = Exact

@@ -20,7 +20,7 @@ class Regex:
     All patterns have to match, and none of the forbidden ones.
     """
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str = "") -> None:
         self._pattern = _compile(pattern, "pattern") if pattern else None
 
     def lacks(self, task: Task) -> str:
@@ -80,5 +80,4 @@ def _compile(pattern: str, what: str) -> re.Pattern[str]:
         raise ConfigError(f"regex: {what} {pattern!r} is not a regular expression: {error}") from error
 
 
-def create(pattern: str = "") -> Regex:
-    return Regex(pattern)
+create = Regex

@@ -109,5 +109,4 @@ def _plain(name: str) -> str:
     return "".join(character if character.isalnum() else "_" for character in name)
 
 
-def create() -> ToolCalls:
-    return ToolCalls()
+create = ToolCalls

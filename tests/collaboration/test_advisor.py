@@ -351,7 +351,10 @@ async def test_a17a_a_first_question_is_answered_where_the_average_turn_is_above
     assert ["below the cut" in event.reason for event in of(HelpDeclined, log)] == [True] * (not is_answered)
 
 
-@pytest.mark.parametrize(("help_rate", "helped"), [(0.0, 0), (0.2, 5), (1.0, 20)])
+@pytest.mark.parametrize(
+    ("help_rate", "helped"),
+    [(0.2, 5), pytest.param(0.0, 0, marks=pytest.mark.slow), pytest.param(1.0, 20, marks=pytest.mark.slow)],
+)
 async def test_a17b_no_more_turns_have_help_than_its_share_whoever_asks(
     fakes: FakeProviders, help_rate: float, helped: int
 ) -> None:

@@ -58,6 +58,7 @@ async def share_helped(report: Report, made: Sequence[LabelledAnswer]) -> float:
     return helped / len(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peers", [1, 2])
 async def test_the_share_of_help_that_was_calibrated_is_the_share_that_is_given(peers: int) -> None:
     made = answers(200, peers=peers)

@@ -51,6 +51,7 @@ def test_one_peer_finds_wrong_answers_and_saves_large_calls(peer: str, attempts:
         assert found.cpt80 <= MOST_LARGE_CALLS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("peer", ["gemma-2-9b-it", "Qwen2-7B-Instruct"])
 def test_a_peer_that_is_asked_where_it_matters_spares_most_of_its_calls(
     peer: str, attempts: list[Attempt], table: Table

@@ -420,13 +420,14 @@ THREE = {f"three of {name}": three_times(name) for name in WRAPPERS}
 
 
 @pytest.mark.parametrize("check", contract.CHECKS, ids=contract.name_of)
-@pytest.mark.parametrize("name", [*WRAPPERS, *NESTED, *THREE])
+@pytest.mark.parametrize("name", [*WRAPPERS, *NESTED, *(pytest.param(name, marks=pytest.mark.slow) for name in THREE)])
 async def test_alone_and_nested_they_keep_the_contract(name: str, check: contract.Check) -> None:
     wrap = {**WRAPPERS, **NESTED, **THREE}[name]
     await check(contract.wrapper(wrap))
     await check(contract.wrapper(wrap, "A plain answer that goes"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRAPPERS)
 async def test_two_hundred_runs_at_once_don_t_get_in_each_other_s_way(name: str) -> None:
     """One client for all: each run hears and gets its own answer, and nothing of another's is counted in."""

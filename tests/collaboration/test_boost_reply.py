@@ -154,6 +154,7 @@ def test_nothing_of_guidance_is_settled() -> None:
     assert set(found.settled) == {""}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     ["SUMMARY:\n", "# ", "*", "**SUMMARY", "1. ", "```\n", "(", " \n", "GUIDANCE: x\nANALYSIS: y\n", "a", "=",
@@ -163,6 +164,7 @@ def test_time_grows_with_the_length_alone(unit: str) -> None:
     assert growth(lambda size: read(unit * (size // len(unit))), 4_000) < IN_PROPORTION
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["SUMMARY:\n" + "word " * 500, "SUMMARY:\n" + "x" * 300 + " \n" * 1_250])
 def test_time_grows_with_the_length_alone_letter_by_letter(text: str) -> None:
     def run(times: int) -> None:

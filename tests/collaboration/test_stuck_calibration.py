@@ -46,7 +46,7 @@ def test_a_help_rate_needs_no_labels_and_says_how_sure_it_is() -> None:
     assert help_rate(report, made) == pytest.approx(report.calibration.help_rate, abs=0.01)
 
 
-@pytest.mark.parametrize("rate", [0.05, 0.2, 0.5])
+@pytest.mark.parametrize("rate", [0.2, *(pytest.param(rate, marks=pytest.mark.slow) for rate in (0.05, 0.5))])
 def test_of_answers_that_are_judged_alike_any_share_gets_help_and_the_same_ones_each_time(rate: float) -> None:
     made = [LabelledAnswer(f"How many are {n} and {n + 1}?", "I count them all.\n#### 15") for n in range(200)]
     report = calibrate(made, Target("help_rate", rate))
@@ -73,6 +73,7 @@ def test_what_is_promised_of_the_advantage_comes_on_answers_that_were_not_seen()
     assert kept >= 9
 
 
+@pytest.mark.slow
 def test_with_labels_the_quality_that_is_asked_for_is_reached_with_the_fewest_calls() -> None:
     made = answers(300)
     report = calibrate(made, Target("quality", 0.8))

@@ -36,6 +36,7 @@ def unseen_weights() -> Weights:
     return read((SAMPLE / "weights-without-mixtral-8x7b.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_without_a_label_of_its_model_the_detector_beats_the_best_published_router() -> None:
     found = figures.row("", sample(), figures.by_weights(sample(), unseen_weights()))
     assert found.apgr >= 0.73 > PUBLISHED_APGR

@@ -59,6 +59,7 @@ def test_any_answer_is_read_while_it_streams(text: str, piece: int) -> None:
     assert watcher.reason == (said[-1] if said else "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_megabyte_is_judged_in_bounded_time(name: str) -> None:
 

@@ -99,6 +99,7 @@ def test_any_message_of_ours_can_be_sent(wire: Any, said: list[Message]) -> None
     assert all(first["role"] != second["role"] for first, second in pairwise(turns))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quirks", [openai.Quirks(), openai.Quirks(reasoning="reasoning", names=False)], ids=str)
 @given(st.lists(messages, max_size=4))
 def test_any_message_of_ours_can_be_sent_as_chat(quirks: openai.Quirks, said: list[Message]) -> None:

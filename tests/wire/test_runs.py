@@ -68,6 +68,7 @@ def test_texts_of_one_read_are_one_event(wire: Any) -> None:
     assert reader.feed(b"".join(rest)) == [TextDelta(" upon a time")]
 
 
+@pytest.mark.slow
 @both
 def test_many_events_in_one_read_take_linear_time(wire: Any) -> None:
     def read_mixed(pairs: int) -> None:

@@ -49,6 +49,7 @@ def _work(text: str) -> int:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", _HOSTILE)
 def test_four_times_the_text_is_four_times_the_work(pattern: str) -> None:
     text = pattern * (_SIZE // len(pattern))
@@ -60,6 +61,7 @@ def test_a_text_without_an_opener_costs_next_to_nothing() -> None:
     assert _work("Plain words, and nothing else. " * 10_000) < 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ['{"name": "', "```bash\n", "<tool_call>x "])
 def test_what_is_held_back_is_not_read_again_with_each_token(pattern: str) -> None:
     reader = StreamingReader(TOOLS)

@@ -14,7 +14,9 @@ def calls_in(text: str) -> list[Call]:
     return [(call.name, dict(call.arguments)) for call in parse_tool_calls(text, OFFERED)]
 
 
-@pytest.mark.parametrize("dialect", ALL)
+@pytest.mark.parametrize(
+    "dialect", [pytest.param(name, marks=pytest.mark.slow if number % 3 else ()) for number, name in enumerate(ALL)]
+)
 def test_what_was_written_is_read(dialect: str) -> None:
     for calls in SETS if dialect in DIALECTS else SETS[: len(WRITTEN) + len(SIMPLE)]:
         text = ALL[dialect](calls)
@@ -22,6 +24,7 @@ def test_what_was_written_is_read(dialect: str) -> None:
             assert calls_in(words.replace("%", text)) == list(calls), (around, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dialect", ALL)
 def test_whatever_is_cut_is_called_whole_or_not_at_all(dialect: str) -> None:
     for calls in ((SIMPLE[0],), (WRITTEN[1],), (WRITTEN[4],), (WRITTEN[10],), (SIMPLE[3],), SIMPLE[:3]):

@@ -225,6 +225,7 @@ def test_kinds_of_requests_with_labels_enough_get_a_cut_of_their_own(
     assert "was changed after it was made" in "".join(capsys.readouterr())
 
 
+@pytest.mark.slow
 def test_labels_of_the_answers_that_get_help_last_are_all_that_a_promise_needs(
     data: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -75,6 +75,7 @@ class TestABranch:
         assert "[3]" not in outcome.out, "what was said before is not told again"
         assert "[4] Bob: y" in outcome.out
 
+    @pytest.mark.slow
     def test_twenty_branches_of_forty_turns_call_for_their_own_turns_only(
         self, ai_battle: Run, talk: Path, fakes: FakeProviders
     ) -> None:

@@ -167,6 +167,7 @@ def test_who_was_thought_dead_stops_and_keeps_its_own(store: ObjectStore, here: 
     assert store.get("runs/frozen/journal.jsonl") == ended
 
 
+@pytest.mark.slow
 def test_each_turn_is_stored_before_it_is_over_where_that_is_wanted(
     store: ObjectStore, here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +183,7 @@ def test_each_turn_is_stored_before_it_is_over_where_that_is_wanted(
     assert finished_turns(store, "runs/safe")
 
 
+@pytest.mark.slow
 def test_a_store_that_goes_away_costs_nothing_that_was_said(
     here: Path, ai_battle: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

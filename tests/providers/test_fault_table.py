@@ -19,6 +19,7 @@ from .fault_table import EXPECTED, PAGE, page
 QUICK = {"rate_limited": 0.05, "rate_limited_date": 0.3, "slow_drip": 0.05, "ping_for_ever": 0.05}
 PASSING = [name for name, row in EXPECTED.items() if row.error and row.again != "never"]
 SURFACING = [name for name, row in EXPECTED.items() if row.error]
+LARGE = ("huge_answer", "gzip_bomb")
 ANSWERED = [name for name, row in EXPECTED.items() if not row.error and row.again == "never"]
 
 
@@ -41,7 +42,9 @@ async def test_a_fault_that_passes_costs_no_turn_and_nothing_is_said_twice(name:
     assert not [text for text in wrong if text]
 
 
-@pytest.mark.parametrize("name", SURFACING)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in LARGE else ()) for name in SURFACING]
+)
 async def test_a_fault_that_stays_is_told_and_retries_never_multiply(name: str) -> None:
     wrong = await asyncio.gather(*map(for_good, of(name)))
     assert not [text for text in wrong if text]

@@ -112,7 +112,18 @@ print("genai_prices" in sys.modules)
 """
 
 
-def test_what_the_list_says_of_a_model_is_remembered_and_a_damaged_memory_is_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"models": {"x": 1}},
+        pytest.param({"version": "0"}, marks=pytest.mark.slow),
+        *(pytest.param(text, marks=pytest.mark.slow) for text in ("", "[]")),
+    ],
+    ids=repr,
+)
+def test_what_the_list_says_of_a_model_is_remembered_and_a_damaged_memory_is_none(
+    tmp_path: Path, damage: str | dict[str, Any]
+) -> None:
     """To load the list takes as long as half of a start."""
 
     def look() -> list[str]:
@@ -124,7 +135,6 @@ def test_what_the_list_says_of_a_model_is_remembered_and_a_damaged_memory_is_non
     assert loaded == "True"
     assert look() == [*first, "False"]
     memory = tmp_path / "ai-battle" / "prices.json"
-    document = json.loads(memory.read_text())
-    for damaged in ("", "[]", json.dumps({**document, "version": "0"}), json.dumps({**document, "models": {"x": 1}})):
-        memory.write_text(damaged)
-        assert look() == [*first, "True"]
+    damaged = damage if isinstance(damage, str) else json.dumps(json.loads(memory.read_text()) | damage)
+    memory.write_text(damaged)
+    assert look() == [*first, "True"]

@@ -42,7 +42,7 @@ def discussion(type_: str, section: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.fixture(params=["openai", "anthropic", "gguf"])
+@pytest.fixture(params=[*(pytest.param(api, marks=pytest.mark.slow) for api in ("openai", "anthropic")), "gguf"])
 async def manager(
     request: pytest.FixtureRequest, address: str, model: Path, tmp_path: Path
 ) -> AsyncIterator[ConversationManager]:

@@ -277,6 +277,7 @@ assert not loops, loops
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_left_open_when_a_program_ends() -> None:
     run = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "error", "-c", LEAVES_NOTHING], capture_output=True, text=True, check=False

@@ -1,18 +1,25 @@
 """Whatever the servers of the vendors are documented or known to send is survived, or told with its way out."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from .vendor_bodies import ALL
 from .vendor_faults import check_answers, check_errors, check_retries
 
 
-@pytest.mark.parametrize("wire", ALL)
+def wires(*quick: str) -> Iterator[object]:
+    """The fault table has each kind of them for every wire; here, others than these are left to the slow run."""
+    return (wire if wire in quick else pytest.param(wire, marks=pytest.mark.slow) for wire in ALL)
+
+
+@pytest.mark.parametrize("wire", wires("openai"))
 async def test_a_fault_that_stays_is_told_with_its_way_out(wire: str) -> None:
     """The error names the provider and the model, and never the key; nothing is asked more often than it helps."""
     assert not [wrong for wrong in await check_errors(wire) if wrong]
 
 
-@pytest.mark.parametrize("wire", ALL)
+@pytest.mark.parametrize("wire", wires("gemini"))
 async def test_a_fault_that_passes_costs_no_turn(wire: str) -> None:
     assert not [wrong for wrong in await check_retries(wire) if wrong]
 

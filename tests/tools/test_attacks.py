@@ -114,7 +114,7 @@ def _aim(one: ToolCall, around: World, outside: Path) -> ToolCall:
     return call(one.name, **aimed)
 
 
-@pytest.mark.parametrize("calling", ["native", "json", "text"])
+@pytest.mark.parametrize("calling", ["native", pytest.param("json", marks=pytest.mark.slow), "text"])
 async def test_a_hostile_model_gets_nothing_out_of_its_tools(
     calling: str, fence: str, fakes: FakeProviders, workspace: Path, outside: Path
 ) -> None:

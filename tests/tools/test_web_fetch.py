@@ -319,6 +319,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_reading_takes_time_that_grows_with_the_page_only(piece: str) -> None:
     def read(size: int) -> None:

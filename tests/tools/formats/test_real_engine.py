@@ -15,6 +15,7 @@ from ai_battle.tools.formats.auto import AutoTools
 engine = pytest.importorskip("tests.engine")
 
 
+@pytest.mark.slow
 async def test_a_model_that_is_held_to_the_schema_makes_calls_that_are_run(tmp_path: Path) -> None:
     seen: list[str] = []
 

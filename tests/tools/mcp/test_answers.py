@@ -140,9 +140,9 @@ async def test_tools_that_would_fill_every_request_are_left_out_by_name(running:
     assert "odd:large19: all tools of the server together have more than 400,000 characters" in told
 
 
-async def test_a_picture_is_what_it_shows_and_not_what_it_is_called(running: Running) -> None:
-    async with running(shop=program("shop")) as shop:
-        result = await shop.call("shop:wrong_types")
+@shared
+async def test_a_picture_is_what_it_shows_and_not_what_it_is_called(shop: Toolbox) -> None:
+    result = await shop.call("shop:wrong_types")
 
     assert [part.media_type for part in result.parts if isinstance(part, Image)] == ["image/jpeg"]
     assert "an image (image/png) of 20 bytes, which is none that models can see" in result.text

@@ -77,6 +77,12 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     return Sandbox(fence)
 
 
+@pytest.fixture(scope="session", params=[0, pytest.param(1, marks=pytest.mark.slow)], ids=["its half", "other half"])
+def half(request: pytest.FixtureRequest, sandbox: Sandbox) -> slice:
+    """Returns which cases to run: every other one behind each fence, and behind the other fence in the slow run."""
+    return slice((request.param + (sandbox.name == "landlock")) % 2, None, 2)
+
+
 @pytest.fixture(scope="session")
 def engine() -> Sandbox:
     """Docker's own engine, where it is, with an image that has Python."""

@@ -17,7 +17,7 @@ from tests.scenarios.terminal import begin
 
 FOLDER = Path(__file__).parent.parent / "configs"
 CONFIGS = sorted(FOLDER.glob("*.yaml"))
-WITH_A_PERSON = "with-you"
+WITH_A_PERSON, WITH_A_SERVER = "with-you", "mcp-time"
 SERVER = "mcp-server-time"
 SCHEMA_LINE = "# yaml-language-server: $schema=../ai_battle/config/schemas/discussion.json"
 
@@ -74,7 +74,14 @@ def test_it_is_known_by_its_name(config: Path) -> None:
     assert found.samefile(config)
 
 
-@pytest.mark.parametrize("config", [c for c in CONFIGS if c.stem != WITH_A_PERSON], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(config, marks=pytest.mark.slow if config.stem == WITH_A_SERVER else (), id=config.stem)
+        for config in CONFIGS
+        if config.stem != WITH_A_PERSON
+    ],
+)
 def test_it_runs_to_its_end(config: Path, fakes: FakeProviders) -> None:
     require_server(config)
     discussion = yaml.safe_load(config.read_text(encoding="utf-8"))["discussion"]

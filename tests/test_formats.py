@@ -121,7 +121,7 @@ def test_the_goal_of_the_saboteur_is_told_to_nobody_else(name: str, room: Room) 
     assert owners == {"Blue 2"}
 
 
-JOINS = [("delphi", "Planner", 3), ("red-team", "Blue 1", 5)]
+JOINS = [("delphi", "Planner", 3), pytest.param("red-team", "Blue 1", 5, marks=pytest.mark.slow)]
 
 
 @pytest.mark.parametrize(("name", "person", "turns"), JOINS)

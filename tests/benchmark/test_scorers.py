@@ -356,6 +356,9 @@ def sandbox() -> Sandbox:
         pytest.skip(str(error))
 
 
+ENDLESS = "```python\ndef add(a, b):\n    while True: pass\n```"
+
+
 @pytest.mark.parametrize(
     ("answer", "right", "why"),
     [
@@ -364,7 +367,7 @@ def sandbox() -> Sandbox:
         ("```python\ndef add(a, b):\n    return a - b\n```", 0, "AssertionError"),
         ("```python\ndef add(a, b)\n    return\n```", 0, "SyntaxError: expected ':'"),
         (f"```python\n{RIGHT}\nimport os\nos._exit(0)\n```", 0, "ended before its tests did"),
-        ("```python\ndef add(a, b):\n    while True: pass\n```", 0, "used too much time"),
+        pytest.param(ENDLESS, 0, "used too much time", marks=pytest.mark.slow),
         ("I would not know how.", None, "no program in the answer"),
         (f'```python\n{RIGHT}\n\nif __name__ == "__main__":\n    print(add(*map(int, input().split())))\n```', 1, ""),
         (f"```python\nfrom __future__ import annotations\n{RIGHT}\n```\nIt says:\n```\n>>> add(1, 2)\n3\n```", 1, ""),
@@ -382,7 +385,7 @@ def sandbox() -> Sandbox:
     ],
 )
 async def test_python_tests(sandbox: Sandbox, answer: str, right: float | None, why: str) -> None:
-    scorer = python_tests.create(sandbox, timeout=2 if "while True" in answer else 30)
+    scorer = python_tests.create(sandbox, timeout=2 if answer == ENDLESS else 30)
     assert await scorer.score(SUM, ScoredAnswer(answer)) == AnswerScore(right, why)
 
 

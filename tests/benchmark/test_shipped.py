@@ -123,6 +123,7 @@ def test_a_shipped_suite_fits_the_schema_and_loads(name: str, monkeypatch: pytes
         assert load(name).samples > 0
 
 
+@pytest.mark.slow
 def test_the_recorded_pair_shows_what_help_costs_and_brings(tmp_path: Path) -> None:
     """Of real answers: handing over is better than the small model alone, cheaper than the large one."""
     samples = by_setting("recorded-gsm8k", tmp_path, limit=80)

@@ -43,12 +43,14 @@ def draw_values(seed: int, count: int, grid: int = 0) -> list[float]:
     return [round(dice.random() * grid) / grid if grid else dice.gauss(0.3, 1) for _ in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("successes", "count"), [(0, 5), (3, 5), (5, 5), (37, 40), (500, 1319)])
 def test_wilson_is_that_of_scipy(scipy: Any, successes: int, count: int) -> None:
     theirs = scipy.binomtest(successes, count).proportion_ci(method="wilson")
     assert wilson(successes, count) == pytest.approx((theirs.low, theirs.high), abs=EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
 @pytest.mark.parametrize("count", [5, 40, 200])
 def test_bca_is_that_of_scipy_on_the_same_draws(scipy: Any, count: int, level: float) -> None:
@@ -64,11 +66,13 @@ def test_bca_is_that_of_scipy_on_the_same_draws(scipy: Any, count: int, level: f
     assert bca(values, draws, level) == pytest.approx((theirs.low, theirs.high), abs=EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("freedom", [1, 2, 3, 8, 39, 200, 999])
 def test_students_t_is_that_of_scipy(scipy: Any, freedom: int) -> None:
     assert student(0.95, freedom) == pytest.approx(scipy.t.ppf(0.975, freedom), rel=EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.5, 0.95])
 @pytest.mark.parametrize("count", [4, 20, 101])
 def test_intervals_of_quantiles_are_those_of_scipy(scipy: Any, count: int, share: float) -> None:
@@ -78,12 +82,14 @@ def test_intervals_of_quantiles_are_those_of_scipy(scipy: Any, count: int, share
         assert (math.isnan(their) and mine is None) or mine == pytest.approx(their, abs=EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("gained", "lost"), [(0, 0), (1, 0), (6, 0), (3, 9), (12, 30), (400, 350)])
 def test_mcnemar_is_the_exact_binomial_test_of_scipy(scipy: Any, gained: int, lost: int) -> None:
     theirs = scipy.binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
     assert mcnemar(gained, lost) == pytest.approx(theirs, abs=EXACT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grid", [0, 1, 3, 4])
 @pytest.mark.parametrize("count", [3, 8, 11])
 def test_sign_flips_are_the_paired_permutation_test_of_scipy(scipy: Any, count: int, grid: int) -> None:
@@ -129,6 +135,7 @@ def test_flips_that_are_counted_are_those_that_are_tried_one_by_one(grid: int) -
     assert sign_flips(off) == pytest.approx(as_far, abs=EXACT)
 
 
+@pytest.mark.slow
 def test_differences_on_no_grid_are_rounded_and_the_test_is_hardly_changed(scipy: Any) -> None:
     import numpy as np
 
@@ -277,6 +284,7 @@ def _differences(suites: int, count: int, repeats: int) -> tuple[float, float]:
     return held / suites, alarms / suites
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_and_alarms_are_rare() -> None:
     """The small sister of the simulation below; its bounds leave room for chance."""
     assert 0.92 <= _coverage(1_000, 50, 1) <= 0.98

@@ -118,8 +118,7 @@ def test_nothing_recorded_is_nothing_swept() -> None:
     assert sweep([], grid()) == []
 
 
-@pytest.mark.parametrize("strategy", ["takeover", "cascade"])
-@pytest.mark.parametrize("threshold", [0.5, 0.9])
+@pytest.mark.parametrize(("strategy", "threshold"), [("takeover", 0.5), ("cascade", 0.9)])
 def test_what_is_swept_is_what_a_run_comes_to(tmp_path: Path, strategy: Any, threshold: float) -> None:
     """The real strategy, played over the same recorded answers: quality, help rate and cost."""
     with gzip.open(SHIPPED, "rt", encoding="utf-8") as lines:

@@ -344,6 +344,7 @@ discussion:
 """
 
 
+@pytest.mark.slow
 def test_a_promise_ends_with_the_system_prompt_that_it_was_tested_with(
     data: Any, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

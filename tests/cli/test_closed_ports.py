@@ -1,14 +1,14 @@
 """Where nothing listens, one sentence says so before the first turn."""
 
 import json
-import subprocess
-import sys
+import signal
 from pathlib import Path
 
 import pytest
 import yaml
 
 from ai_battle.testing import FakeProviders
+from tests.scenarios.terminal import begin
 
 from .conftest import Run
 
@@ -77,11 +77,10 @@ def test_a_server_warns_at_its_start(folder: Path) -> None:
     routes = {"a": "ollama/phi4", "b": "openai/gpt-4o", "c": "openai/gpt-4o"}
     file = {"server": {"port": 0, "routes": routes}, "providers": PROVIDERS}
     (folder / "server.yaml").write_text(yaml.safe_dump(file))
-    serve = [sys.executable, "-m", "ai_battle", "serve", "server.yaml"]
-    with subprocess.Popen(serve, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr
-        warnings = [next(line for line in server.stderr if line.startswith("Warning: ")) for _ in range(2)]
-        server.terminate()
+    server = begin("serve", "server.yaml")
+    warnings = [next(line for line in server.stderr if line.startswith("Warning: ")) for _ in range(2)]
+    server.process.send_signal(signal.SIGTERM)
+    server.end()
 
     assert warnings[0].startswith(f"Warning: ollama/phi4: ollama at {CLOSED}: nothing listens there")
     assert warnings[1].startswith(f"Warning: openai/gpt-4o: openai at {CLOSED}/v1: nothing listens there")

@@ -229,7 +229,13 @@ class TestBadInput:
             assert "test-key" not in outcome.out + outcome.err + Path("here/journal.jsonl").read_text()
             assert ai_battle("resume", "here").code == 0
 
-    @pytest.mark.parametrize(("into", "times"), [(subprocess.STDOUT, 1), (subprocess.PIPE, 2)], ids=["one", "two"])
+    @pytest.mark.parametrize(
+        ("into", "times"),
+        [
+            pytest.param(subprocess.STDOUT, 1, id="one"),
+            pytest.param(subprocess.PIPE, 2, id="two", marks=pytest.mark.slow),
+        ],
+    )
     def test_why_it_failed_is_told_once_in_each_place(
         self, pair: Path, monkeypatch: pytest.MonkeyPatch, into: int, times: int
     ) -> None:

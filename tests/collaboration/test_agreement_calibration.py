@@ -76,6 +76,7 @@ async def test_without_labels_the_share_is_a_quantile_of_the_odds_after_all_vote
     assert report.calibration.help_rate == pytest.approx(await share_helped(report, made), abs=0.01)
 
 
+@pytest.mark.slow
 async def test_what_most_say_is_doubted_too_where_it_was_often_wrong() -> None:
     """These peers agree with each other on what is wrong: the labels tell, the votes alone do not."""
     made = answers(120, peers=2)
@@ -113,6 +114,7 @@ async def test_a_split_that_rarely_mattered_is_not_sent_on() -> None:
     assert len(heard.of(HelpAsked)) == 1
 
 
+@pytest.mark.slow
 def test_where_the_helper_is_no_better_nobody_is_sent_on() -> None:
     made = [replace(each, helper_good=0.0 if n % 2 else 0.4) for n, each in enumerate(answers(100))]
     report = calibrate(made, Target("quality", 0.9))

@@ -80,6 +80,7 @@ def pair(make: Callable[[], Speaker]) -> tuple[list[Participant], list[Speaker]]
     return [Participant(n, c, persona=f"I am {n}.") for n, c in zip(("ada", "bob"), clients, strict=True)], clients
 
 
+@pytest.mark.slow
 async def test_nine_in_ten_marked_decisions_of_20_long_dialogues_reach_the_next_request(tmp_path: Path) -> None:
     planted, kept = 0, 0
     for seed in range(20):

@@ -100,6 +100,7 @@ async def test_code_has_line_numbers_and_a_table_its_beginning_and_shape(fakes: 
     assert len(text) < 70_000
 
 
+@pytest.mark.slow
 async def test_many_pictures_are_made_small_until_all_fit_into_one_request(fakes: FakeProviders, here: Path) -> None:
     (here / "shots").mkdir()
     data = picture(1000, 800)

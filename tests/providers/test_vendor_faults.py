@@ -1,16 +1,14 @@
 """Whatever the servers of the vendors are documented or known to send is survived, or told with its way out."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from .vendor_bodies import ALL
 from .vendor_faults import check_answers, check_errors, check_retries
 
 
-def wires(*quick: str) -> Iterator[object]:
+def wires(*quick: str) -> list[object]:
     """The fault table has each kind of them for every wire; here, others than these are left to the slow run."""
-    return (wire if wire in quick else pytest.param(wire, marks=pytest.mark.slow) for wire in ALL)
+    return [wire if wire in quick else pytest.param(wire, marks=pytest.mark.slow) for wire in ALL]
 
 
 @pytest.mark.parametrize("wire", wires("openai"))

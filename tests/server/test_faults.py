@@ -26,7 +26,11 @@ ANSWERS = {
 }  # fmt: skip
 """Faults of which there is something to make."""
 NAMES = [name for name, known in FAULTS.items() if "openai" in known.wires]
-CASES = [(name, path) for number, name in enumerate(NAMES) for path in ("/v1/messages", [*BODIES][1 + number % 2])]
+CASES = [
+    pytest.param(name, path, marks=() if number % len(BODIES) == place else pytest.mark.slow)
+    for number, name in enumerate(NAMES)
+    for place, path in enumerate(BODIES)
+]
 WAIT_SECONDS = 30.0
 
 

@@ -75,6 +75,7 @@ async def ask(address: str, prompt: str, key: str = "a") -> str:
     return text
 
 
+@pytest.mark.slow
 async def test_the_second_hundred_requests_need_half_the_help_of_the_first(
     fakes: FakeProviders, tmp_path: Path
 ) -> None:

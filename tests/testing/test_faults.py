@@ -156,6 +156,7 @@ async def test_bodies_may_be_empty_foreign_or_ill_encoded(fakes: FakeProviders, 
         assert b"An answer" not in body
 
 
+@pytest.mark.slow
 @everywhere
 async def test_answers_may_be_huge(fakes: FakeProviders, wire: str, stream: bool) -> None:
     fake = getattr(fakes, wire)

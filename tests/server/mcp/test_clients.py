@@ -97,15 +97,20 @@ HEADERS = {
 }
 
 
-async def test_by_http_nobody_is_served_without_the_token_nor_pages_of_other_hosts_nor_twice_at_a_port(
-    folder: Path,
-) -> None:
+async def test_by_http_nobody_is_served_without_the_token_nor_pages_of_other_hosts(folder: Path) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     statuses = {}
     async with by_http() as (address, _), httpx2.AsyncClient() as http:
         for name, (headers, _) in HEADERS.items():
             accept = {"accept": "application/json, text/event-stream"}
             statuses[name] = (await http.post(address, json=body, headers={**accept, **headers})).status_code
+
+    assert statuses == {name: status for name, (_, status) in HEADERS.items()}
+
+
+@pytest.mark.slow
+async def test_by_http_a_port_that_is_taken_is_told(folder: Path) -> None:
+    async with by_http() as (address, _):
         port = address.split(":")[2].partition("/")[0]
         second = await asyncio.create_subprocess_exec(
             *COMMAND, "--http", "--port", port, stderr=asyncio.subprocess.PIPE
@@ -113,7 +118,6 @@ async def test_by_http_nobody_is_served_without_the_token_nor_pages_of_other_hos
         _, err = await second.communicate()
 
     assert (second.returncode, f"Port {port} can't be used" in err.decode()) == (1, True)
-    assert statuses == {name: status for name, (_, status) in HEADERS.items()}
 
 
 @pytest.mark.slow

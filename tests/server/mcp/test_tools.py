@@ -48,7 +48,7 @@ async def test_a_pair_answers_a_question_and_each_reply_is_told(folder: Path, fa
 
 
 async def test_a_long_run_is_read_in_parts_and_turn_by_turn(folder: Path) -> None:
-    script = ", ".join(f"{number} {'word ' * 3_000}" for number in range(6))
+    script = ", ".join(f"{number} {'word' * 3_750}" for number in range(6))
     (folder / "long.yaml").write_text(TALK % ("", script, BEN.replace("Yes.", script)))
 
     async with in_this_process() as assistant:

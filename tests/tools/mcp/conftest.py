@@ -4,11 +4,11 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import pytest
 
@@ -65,30 +65,10 @@ async def until(holds: Callable[[], bool], seconds: float = 30.0) -> None:
             await asyncio.sleep(0.01)
 
 
-Ours: TypeAlias = "subprocess.Popen[str]"
-
-
-def start_program(*how: str) -> Ours:
+def start_program(*how: str) -> "subprocess.Popen[str]":
     """Another process of ours, with a server of its own."""
     command = [sys.executable, str(PROGRAMS / "ours.py"), *how]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-@pytest.fixture(scope="package", autouse=True)
-def stubborn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Ours, Path]]:
-    """One that ends while other tests run, because its server takes seconds to be stopped; and where its number is."""
-    number = tmp_path_factory.mktemp("stubborn") / "number"
-    with pytest.MonkeyPatch.context() as ours:
-        ours.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-        yield from _stubborn(number)
-
-
-def _stubborn(number: Path) -> Iterator[tuple[Ours, Path]]:
-    with start_program("stubborn", str(number)) as process:
-        assert process.stdin
-        process.stdin.write("\n")
-        process.stdin.flush()
-        yield process, number
 
 
 def children(pid: int | None = None) -> list[int]:

@@ -3,7 +3,9 @@
 import time
 from pathlib import Path
 
-from .conftest import Ours, children, is_alive, start_program
+import pytest
+
+from .conftest import children, is_alive, start_program
 
 
 def test_no_server_is_left_when_we_are_killed() -> None:
@@ -19,9 +21,10 @@ def test_no_server_is_left_when_we_are_killed() -> None:
     assert not is_alive(server)
 
 
-def test_a_server_that_does_not_heed_the_end_is_killed(stubborn: tuple[Ours, Path]) -> None:
-    process, number = stubborn
-
-    assert process.communicate(timeout=30)[0] == "ready\nended\n"
+@pytest.mark.slow
+def test_a_server_that_does_not_heed_the_end_is_killed(tmp_path: Path) -> None:
+    number = tmp_path / "number"
+    with start_program("stubborn", str(number)) as process:
+        assert process.communicate("\n", timeout=30)[0] == "ready\nended\n"
     assert process.returncode == 0
     assert not is_alive(int(number.read_text(encoding="utf-8")))

@@ -19,6 +19,8 @@ from .case import Case
 from .family import asks_for_tools, property_texts, tools_meant
 
 MANY_NUMBERS = 3
+WORDS_OF_TEXT = 6
+"""A value of so many different words is a text, which a model writes itself: a message, a note, a line of code."""
 _DIGITS = re.compile(r"\d+")
 _WRITTEN = re.compile(r"\s{0,99}\[\s{0,99}[A-Za-z_][\w.]{0,99}\(\s{0,99}[A-Za-z_]\w{0,99} ?=(?!=)")
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -155,13 +157,15 @@ def _is_of_type(value: Any, named: str) -> bool:
 
 
 def _is_grounded(leaf: Any, case: Case) -> bool:
-    """Checks whether the messages support a value, by its number or half of its words."""
+    """Checks whether the messages support a value, by its number or half of its words. A text needs no support."""
     if isinstance(leaf, bool) or leaf is None or leaf == "":
         return True
     if isinstance(leaf, int | float):
         return stands_among(float(leaf), case.seen_numbers)
     words = name_stems(str(leaf))
-    if str(leaf).casefold() in case.seen.casefold() or share(words, case.once(_seen_stems)) >= 0.5:
+    if len(words) >= WORDS_OF_TEXT or str(leaf).casefold() in case.seen.casefold():
+        return True
+    if share(words, case.once(_seen_stems)) >= 0.5:
         return True
     return _may_be_date(str(leaf)) and _names_day(case, str(leaf))
 

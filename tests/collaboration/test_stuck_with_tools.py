@@ -68,6 +68,27 @@ def test_a_date_may_be_written_in_another_way_than_in_the_prompt(prompt: str, da
     assert found.stuck is not supported
 
 
+@pytest.mark.parametrize(
+    ("prompt", "given", "is_text"),
+    [
+        (
+            "Make the settings dark.",
+            {"path": "settings.css", "new": "body { background: black; color: white; font: serif; margin: auto }"},
+            True,
+        ),
+        ("Thank #ops for the move.", {"path": "#ops", "new": "Hello all, that went like clockwork yesterday!"}, True),
+        ("Make the settings dark.", {"path": "settings.css", "new": "k81"}, False),
+        ("Thank them for the move.", {"path": "general-42", "new": "Hello all, that went like clockwork!"}, False),
+    ],
+)
+def test_a_text_is_written_by_the_model_and_a_name_or_a_number_is_not(
+    prompt: str, given: dict[str, str], is_text: bool
+) -> None:
+    tool = ToolSpec("change", "Changes it.", {"properties": {"path": {}, "new": {}}})
+    call = (Message("assistant", (ToolCall("change", given),)),)
+    assert is_stuck(prompt, "", Context(tools=(tool,), steps=call)) is not is_text
+
+
 def test_a_program_and_a_value_of_an_earlier_result_come_from_somewhere() -> None:
     """Programs are written, not copied; an id that neither the messages nor a result has is invented."""
     program = (Message("assistant", (ToolCall("code_execution", {"code": "import sympy; print(sympy.isprime(97))"}),)),)

@@ -13,7 +13,7 @@ from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
 from ..wire.advice import is_advisor
 from ..wire.blocks import BlockWriter
-from ..wire.bodies import NOTHING, decode_body
+from ..wire.bodies import NOTHING, decode_body, own
 from ..wire.messages import with_pairs
 from .routes import Route
 
@@ -112,7 +112,7 @@ class Api:
             return []
         options = [name for name, value in fields.items() if name not in self.wire.READ and value not in NOT_SET]
         found = [kind for message in request.messages if message.role == "user" for kind in _foreign_types(message)]
-        return list(dict.fromkeys(map(_plain_type, (*options, *found, *_foreign_tools(request)))))
+        return list(dict.fromkeys(map(_plain_type, (*options, *found, *_foreign_tools(request, self.wire.WIRE)))))
 
     def mends(self, request: ModelRequest) -> bool:
         """Checks whether we would write the messages differently than the client did. Raises `ConfigError`."""
@@ -161,10 +161,11 @@ def _flag(body: Mapping[str, Any], name: str) -> bool:
     raise ConfigError(f"{name} must be true or false.")
 
 
-def _foreign_tools(request: ModelRequest) -> list[str]:
+def _foreign_tools(request: ModelRequest, wire: str) -> list[str]:
     """Returns the types of tools that only their own API runs. Advisors are run by this server."""
-    served = request.extra.get("anthropic", {}).get("tools", ())
-    return [str(tool.get("type") or tool.get("name")) for tool in served if not is_advisor(tool)]
+    offered = own(wire, request.extra).get("tools") or ()
+    foreign = (tool for tool in offered if tool.get("type") not in responses.CLIENT_TOOLS and not is_advisor(tool))
+    return [str(tool.get("type") or tool.get("name")) for tool in foreign]
 
 
 def _plain_type(kind: str) -> str:

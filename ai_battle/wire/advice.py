@@ -156,12 +156,13 @@ def forces_question(tool_choice: Any) -> bool:
 
 
 def without_entries(request: ModelRequest) -> ModelRequest:
-    """Removes the advisors' entries from the request, including those in Anthropic's `extra`."""
+    """Removes the advisors' entries from the tools that only an API has."""
     extra = dict(request.extra)
-    served = own("anthropic", extra)
-    if "tools" in served:
-        extra["anthropic"] = {**served, "tools": [tool for tool in served["tools"] if not is_advisor(tool)]}
-    return replace(request, tools=tuple(tool for tool in request.tools if tool.name not in TYPES), extra=extra)
+    for wire in ("anthropic", "openai"):
+        served = own(wire, extra)
+        if "tools" in served:
+            extra[wire] = {**served, "tools": [tool for tool in served["tools"] if not is_advisor(tool)]}
+    return replace(request, extra=extra)
 
 
 @dataclass(frozen=True, slots=True)

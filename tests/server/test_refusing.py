@@ -162,6 +162,19 @@ async def test_options_that_only_the_clients_api_has_are_named_before_another_ap
     assert (answer.status, answer.headers.get("x-ai-battle-left-out")) == (200, left_out)
 
 
+@pytest.mark.parametrize("upstream", ["anthropic/large", "ollama/phi4"])
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_search_that_openai_runs_is_named_and_not_offered_to_a_model_of_another_api(
+    fakes: FakeProviders, api: str, upstream: str
+) -> None:
+    asked = {"input": "Who won?"} if api == "responses" else {"messages": [{"role": "user", "content": "Who won?"}]}
+    async with serving(fakes, BIG_MODEL=upstream) as address, speaking(address) as client:
+        answer = await client.post(api, {**asked, "tools": [{"type": "web_search"}, {"type": "openrouter:fusion"}]})
+
+    assert (answer.status, answer.headers["x-ai-battle-left-out"]) == (200, "web_search, openrouter:fusion")
+    assert not any("tools" in request.body for request in fakes.anthropic.requests + fakes.ollama.questions)
+
+
 @pytest.mark.parametrize("upstream", ["openai/large", "ollama/phi4"])
 async def test_a_tool_that_only_the_clients_api_runs_is_named_before_another_api(
     fakes: FakeProviders, upstream: str

@@ -4,11 +4,11 @@ from ..errors import http_error as decode_error
 from .answers import ChatReader as StreamReader
 from .answers import ChatWriter as StreamWriter
 from .answers import decode_response, decode_usage, encode_error, encode_response
-from .messages import Quirks
+from .messages import WIRE, Quirks
 from .requests import READ, add_messages, decode_head, decode_request, encode_request, options_in, pass_request
 
 __all__ = [
-    "READ", "Quirks", "StreamReader", "StreamWriter", "add_messages", "decode_error", "decode_head", "decode_request",
-    "decode_response", "decode_usage", "encode_error", "encode_request", "encode_response", "options_in",
-    "pass_request",
+    "READ", "WIRE", "Quirks", "StreamReader", "StreamWriter", "add_messages", "decode_error", "decode_head",
+    "decode_request", "decode_response", "decode_usage", "encode_error", "encode_request", "encode_response",
+    "options_in", "pass_request",
 ]  # fmt: skip

@@ -1,7 +1,7 @@
 """Encodes and decodes requests of Chat Completions."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from ...core.exchange import ModelRequest, RawBody, ToolSpec
 from ...core.messages import Text
@@ -36,6 +36,7 @@ SAMPLING: Mapping[str, Shape] = {
     "stop": text_or([text], "a list of texts"),
     "parallel_tool_calls": flag,
 }
+Tools: TypeAlias = tuple[tuple[ToolSpec, ...], list[Any]]
 RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
 NEEDS_REENCODING = PatternSearch(rb'"(?:developer|reasoning)', 10)
 """Finds the role and the fields in messages that some servers reject or ignore, so that these must be re-encoded."""
@@ -82,16 +83,18 @@ READ = KNOWN_FIELDS | _REQUEST.names - {"logit_bias"}
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False, quirks: Quirks = USUAL) -> bytes:
     """Returns the JSON body. Messages and tools that were sent before reuse their encoded bytes."""
     head: dict[str, Any] = {"model": model, **_encode_options(request.options, quirks)}
-    if request.tools:
+    extra = own(request.extra)
+    tools = [*map(_encode_tool, request.tools), *map(dumps, extra.pop("tools", ()))]
+    if tools:
         head |= _encode_choice(request.tool_choice)
     else:
         head.pop("parallel_tool_calls", None)  # servers reject it without tools
     if stream:
         head |= {"stream": True, "stream_options": {"include_usage": True}} if quirks.usage else {"stream": True}
-    head |= own(request.extra) | _encode_format(request)
+    head |= extra | _encode_format(request)
     messages = encode_messages(request, quirks)
-    tools = (b',"tools":[', b",".join(map(_encode_tool, request.tools)), b"]") if request.tools else ()
-    return b"".join((dumps(head)[:-1], *tools, b',"messages":[', messages, b"]}"))
+    offered = (b',"tools":[', b",".join(tools), b"]") if tools else ()
+    return b"".join((dumps(head)[:-1], *offered, b',"messages":[', messages, b"]}"))
 
 
 def pass_request(body: RawBody, model: str, quirks: Quirks = USUAL) -> bytes:
@@ -134,7 +137,7 @@ def decode_head(body: Mapping[str, Any]) -> ModelRequest:
     """Decodes a request except its messages. Raises `ConfigError`."""
     check(checkable(body), _REQUEST)
     with READABLE:
-        tools = TOOLS.decode(body.get("tools"), _decode_tools)
+        tools, served = TOOLS.decode(body.get("tools"), _decode_tools)
         choice, form = body.get("tool_choice"), body.get("response_format")
         schema = _schema_in(form)
         known = KNOWN_FIELDS | {"response_format"} if schema is not None and form == _format(schema) else KNOWN_FIELDS
@@ -145,7 +148,7 @@ def decode_head(body: Mapping[str, Any]) -> ModelRequest:
             _decode_choice(choice, tools),
             schema,
             _decode_options(body),
-            extra=unknown_fields(body, known),
+            extra=unknown_fields({**body, "tools": served}, known - {"tools"}),
         )
 
 
@@ -164,12 +167,8 @@ def _allowed_tools(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, 
     match choice:
         case {"type": "allowed_tools", "allowed_tools": {"tools": list(allowed)}}:
             names = [each["function"]["name"] for each in allowed if each["type"] == "function"]
-            return tuple(tool for tool in tools if tool.name in names and _is_function(tool))
+            return tuple(tool for tool in tools if tool.name in names)
     return tools
-
-
-def _is_function(tool: ToolSpec) -> bool:
-    return "type" not in own(tool.extra)
 
 
 def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
@@ -190,24 +189,22 @@ def _encode_tool(tool: ToolSpec) -> bytes:
 
 
 def _tool_body(tool: ToolSpec) -> dict[str, Any]:
-    """Returns a tool's body. A tool of a type that only this API has is sent back unchanged from its `extra`."""
-    extra = own(tool.extra)
-    if "type" in extra:
-        return extra
     described = {"description": tool.description} if tool.description else {}
-    return {"type": "function", "function": {"name": tool.name, **described, "parameters": tool.schema, **extra}}
+    return {
+        "type": "function",
+        "function": {"name": tool.name, **described, "parameters": tool.schema, **own(tool.extra)},
+    }
 
 
-def _decode_tools(tools: Any) -> tuple[ToolSpec, ...]:
+def _decode_tools(tools: Any) -> Tools:
+    """Returns the functions, and for `extra` the tools of types that only this API has, which the upstream runs."""
     tools = [] if tools is None else tools
     check(tools, _TOOLS, "tools")
-    return tuple(map(_decode_tool, tools))
+    served = [tool for tool in tools if tool.get("type", "function") != "function"]
+    return tuple(_decode_tool(tool["function"]) for tool in tools if tool not in served), served
 
 
-def _decode_tool(body: Mapping[str, Any]) -> ToolSpec:
-    if body.get("type", "function") != "function":
-        return ToolSpec(body["type"], extra={WIRE: dict(body)})
-    function = body["function"]
+def _decode_tool(function: Mapping[str, Any]) -> ToolSpec:
     schema = without_nulls(function.get("parameters")) or {"type": "object", "properties": {}}
     extra = unknown_fields(function, _DESCRIBED.names)
     return ToolSpec(function["name"], function.get("description") or "", schema, extra=extra)
@@ -224,7 +221,7 @@ def _decode_choice(choice: Any, tools: Iterable[ToolSpec]) -> str:
     """Raises `ConfigError` if the chosen function is not among the tools."""
     match choice:
         case {"type": "function", "function": {"name": str(name)}}:
-            check_choice(name, [tool.name for tool in tools if _is_function(tool)], "tool_choice.function.name")
+            check_choice(name, [tool.name for tool in tools], "tool_choice.function.name")
             return name
         case {"allowed_tools": {"mode": str(mode)}}:
             return mode
@@ -274,5 +271,5 @@ def _is_closed(schema: Mapping[str, Any]) -> bool:
     return schema.get("additionalProperties") is False and set(required) == set(properties)
 
 
-TOOLS: DecodeCache[tuple[ToolSpec, ...]] = DecodeCache()
+TOOLS: DecodeCache[Tools] = DecodeCache()
 READABLE = readable_request("Chat Completions")

@@ -2,6 +2,7 @@
 
 from ..openai.answers import encode_error
 from .answers import ResponsesWriter as StreamWriter
-from .requests import READ, decode_request
+from .items import WIRE
+from .requests import CLIENT_TOOLS, READ, decode_request
 
-__all__ = ["READ", "StreamWriter", "decode_request", "encode_error"]
+__all__ = ["CLIENT_TOOLS", "READ", "WIRE", "StreamWriter", "decode_request", "encode_error"]

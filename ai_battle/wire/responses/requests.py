@@ -48,6 +48,8 @@ _OURS = {
     "function": {"name!": text, "description": text, "parameters": tool_schema},
     "custom": {"name!": text, "description": text},
 }
+CLIENT_TOOLS = frozenset((*_OURS, "namespace"))
+"""The types of tools that the client runs; OpenAI runs those of other types."""
 _TOOL = TaggedShape("type", {**_OURS, "namespace": {"name!": text, "tools!": [TaggedShape("type", _OURS)]}})
 _NAMED = {"name!": text, "namespace": text}
 _ALLOWED = {"mode": one_of("auto", "required"), "tools!": [{"name": text, "namespace": text}]}
@@ -198,7 +200,7 @@ def client_tools(request: ModelRequest | None) -> dict[str, ClientTool]:
 
 
 def _is_ours(tool: Mapping[str, Any]) -> bool:
-    return tool["type"] in ("function", "custom")
+    return tool["type"] in _OURS
 
 
 def _decode_tool(tool: Mapping[str, Any], namespace: str) -> ToolSpec:

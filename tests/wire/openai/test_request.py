@@ -97,12 +97,11 @@ EXAMPLES = {
                 extra={"openai": {"reasoning_details": [{"type": "reasoning.text", "text": "hm"}]}},
             ),
         ),
-        tools=(
-            ToolSpec("f", extra={"openai": {"strict": True}}),
-            ToolSpec("web_search", extra={"openai": {"type": "web_search", "size": "low"}}),
-        ),
+        tools=(ToolSpec("f", extra={"openai": {"strict": True}}),),
         options={"parallel_tool_calls": False},
-        extra={"openai": {"logit_bias": {"50256": -100}, "user": "u1"}},
+        extra={
+            "openai": {"logit_bias": {"50256": -100}, "user": "u1", "tools": [{"type": "web_search", "size": "low"}]}
+        },
     ),
 }
 

@@ -17,6 +17,7 @@ from ai_battle.core.events import DELTAS, Event, ModelReplied, RunStarted, TurnF
 from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
 from ai_battle.core.texts import one_line, printable
 from ai_battle.files.reading import LARGEST_TEXT, MIB
+from ai_battle.reporting.sentences import STOPS
 from ai_battle.wire.genai import usage_to_json
 
 from .arguments import MODEL, describe_with
@@ -114,7 +115,8 @@ async def _ask(
     await shown(RunStarted(title, "", {speaker: ""}))
     await shown(TurnStarted(1, 1, speaker))
     response = await asking.answer(loaded, listen, EVERYTHING, system)
-    await shown(TurnFinished(1, 1, speaker, response.message, response.usage, response.model, 0.0))
+    ended = TurnFinished(1, 1, speaker, response.message, response.usage, response.model, 0.0, stop=response.stop)
+    await shown(ended)
     return response
 
 
@@ -125,10 +127,12 @@ async def _tell_remarks(event: Event) -> None:
 
 
 def show_answer(answer: AnsweredQuestion, *, quiet: bool) -> None:
-    """Prints an answer that was not streamed, and its cost on standard error."""
+    """Prints an answer that was not streamed, and on standard error how it ended and its cost."""
     response = answer.response
     if not answer.streamed:
         click.echo(printable(response.text))
+        if response.stop in STOPS:
+            click.echo(f"! {STOPS[response.stop]}", err=True)
     if not quiet:
         models = ", ".join(dict.fromkeys(printable(reply.model) for reply in answer.replies))
         spent = bill(response.usage)

@@ -38,6 +38,7 @@ QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active
 WRONG_KEY = {"API_KEY_INVALID"}  # Google sends it with HTTP 400; its gateways give only words
 WRONG_KEY_WORDS = r"(?i)\bapi[ _]?key (is )?(not (valid|found)|invalid|expired|missing)"
 BLOCKED = {"content_filter", "content_policy_violation"}
+GARBLED = {"tool_use_failed"}  # Groq can't read the call that the model wrote; the next one may be better
 TOO_LONG_CODES = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
 TOO_LONG = (
     r"(?i)context[ _](length|window|size|limit)|(prompt|input|request|context) (is |was )?too (long|large)"
@@ -171,18 +172,30 @@ def plausible_usage(decode: Callable[[Mapping[str, Any]], Usage]) -> Callable[[M
 
 
 def read_error_reply(body: Any) -> ErrorReply:
-    """Reads `{"error": {...} or "text"}`, `[{"error": ...}]`, `{"detail": ...}`, `{"message": ...}` and plain text."""
+    """Reads `{"error": {...} or "text"}`, `[{"error": ...}]`, `{"detail": ...}`, `{"message": ...}` and plain text.
+
+    A gateway such as OpenRouter quotes the error of the provider behind it in `metadata`.
+    """
     inner = _innermost(body)
     if not isinstance(inner, Mapping):
         message = _one_line(str(inner or ""))
         return ErrorReply(message, retry_after=_wait_in_words(message))
     kinds = [str(inner[key]) for key in ("code", "type", "status") if inner.get(key)]
     message = _one_line(str(inner.get("message") or _fault_of_field(inner) or " ".join(kinds) or dict(inner)))
+    if upstream := _upstream_reply(inner):
+        message, kinds = f"{message}: {upstream.message}", [*kinds, *upstream.kinds]
     details = _objects_in(inner.get("details"))
     kinds += _kinds_in(details)
     after = _delay_in(details)
     after = _wait_in_words(message) if after is None else after
     return ErrorReply(message, frozenset(kinds), _status_of(kinds), after)
+
+
+def _upstream_reply(inner: Mapping[str, Any]) -> ErrorReply | None:
+    match inner.get("metadata"):
+        case {"raw": str(raw)} if raw:
+            return read_error_reply(parse_body(raw.encode()))
+    return None
 
 
 def _fault_of_field(fault: Mapping[str, Any]) -> str:
@@ -235,6 +248,8 @@ def _provider_error(reply: ErrorReply, again: Again) -> ProviderError:
         return RateLimited(f"{text} (the quota or the credit of this key is used up)", status=status)
     if status == 429:
         return _rate_limit(reply, text, again)
+    if reply.kinds & GARBLED:
+        return BadReply(text, again="once", status=status)
     return ProviderError(
         text, again=again, status=401 if _is_wrong_key(reply) else status, retry_after=reply.retry_after
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.testing import FakeProviders, call
+from ai_battle.testing import FakeProviders, call, reply
 from tests.pixels import png
 from tests.scenarios.terminal import run, terminal
 
@@ -35,6 +35,15 @@ def test_the_answer_alone_goes_to_standard_output(fakes: FakeProviders) -> None:
     assert (ended.code, ended.out) == (0, "It is 42.\n")
     assert ended.err.startswith("openai/gpt-4o: ")
     assert not Path("runs").exists()
+
+
+def test_an_answer_that_the_limit_cut_is_said_to_be_cut(fakes: FakeProviders) -> None:
+    fakes.openai.says(reply("It is about for", stop="length"))
+
+    ended = ask("How much is it?", "-m", "gpt-4o")
+
+    assert ended.out == "It is about for\n"
+    assert ended.err.startswith("! cut off at the length limit\n")
 
 
 def test_what_is_piped_goes_with_the_question_or_is_the_question(fakes: FakeProviders) -> None:

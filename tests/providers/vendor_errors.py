@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ai_battle.core.errors import BadReply, ContextTooLong, ProviderError, RateLimited, Refused, Unreachable
+from ai_battle.wire.bodies import dumps
 
 from .vendor_bodies import (
     ALL,
@@ -112,6 +113,14 @@ def _openai_errors() -> Iterator[VendorFault]:
         ("no credit, of OpenRouter", http(402, {"error": {"code": 402,
             "message": "Insufficient credits. Add more using https://openrouter.ai/credits"}}), NEVER, RateLimited,
             *OUT_OF_CREDIT),
+        ("an error behind OpenRouter", http(502, {"error": {"code": 502, "message": "Provider returned error",
+            "metadata": {"provider_name": "Lab", "raw": "upstream connect error"}}}), PASSES, ProviderError,
+            "upstream connect error"),
+        ("too long for a provider behind OpenRouter", http(400, {"error": {"code": 400,
+            "message": "Provider returned error", "metadata": {"raw": dumps(openai_error(long)).decode()}}}), NEVER,
+            ContextTooLong, *SHORTER),
+        ("a call that Groq can't read", http(400, openai_error("Failed to call a function.",
+            code="tool_use_failed")), ONCE, BadReply, "Failed to call"),
         ("no balance, of DeepSeek", http(402, openai_error("Insufficient Balance", "unknown_error",
             "invalid_request_error")), NEVER, RateLimited, *OUT_OF_CREDIT),
         ("no quota", http(429, openai_error(quota, "insufficient_quota", "insufficient_quota")), NEVER, RateLimited,

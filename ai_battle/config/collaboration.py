@@ -32,7 +32,7 @@ LONGEST_WAIT = 86_400
 class HelperSettings(ModelSettings):
     """A model that helps; a plain string is short for `{type: ...}`."""
 
-    type: Name = Field(description="A model type or a participant's name.", examples=["claude-3-sonnet"])
+    type: Name = Field(description="A model type or a participant's name.", examples=["sonnet"])
     name: str = Field(
         default="", description="Its name for a model that chooses among several helpers (strategy advisor)."
     )
@@ -141,7 +141,7 @@ class Help(Section):
     secondary: Listed[Helper] = Field(
         default=(),
         description="The model that helps, or several: if one fails, the next takes over.",
-        examples=["claude-3-sonnet"],
+        examples=["sonnet"],
     )
     strategy: Name = Field(default=USUAL_STRATEGY, description="How it helps.", examples=["rescue", "boost"])
     threshold: Share = Field(default=0.7, description="Answers of a lower quality count as stuck.")
@@ -234,7 +234,7 @@ class ShadowSettings(Section):
     )
     judge: Helper = Field(
         description="A model that compares both answers and gives neither; or check, the pair's tool.",
-        examples=["claude-3-sonnet", "check"],
+        examples=["sonnet", "check"],
     )
     budget: ShadowBudget = Field(description="What it may cost.", examples=[{"cost_usd": 5, "per": "day"}])
     watch: WatchSettings | None = Field(

@@ -208,9 +208,7 @@ class ParticipantSettings(ModelSettings):
         description="human and assistant are the two sides; a moderator opens, chooses and closes; an observer speaks "
         "once, at the end; a user is a person at the keyboard.",
     )
-    type: str = Field(
-        default="", description="The model.", examples=["ollama/phi4", "claude-3-sonnet", "openai/gpt-4o"]
-    )
+    type: str = Field(default="", description="The model.", examples=["ollama/phi4", "sonnet", "openai/gpt-4o"])
     persona: str = Field(default="", description="Who the participant is; used verbatim.")
     instructions: Annotated[Instructions, short_for("text")] = Field(
         default=Instructions(), description="A text, or {template, params}."

@@ -248,11 +248,14 @@ def _provider_error(reply: ErrorReply, again: Again) -> ProviderError:
         return RateLimited(f"{text} (the quota or the credit of this key is used up)", status=status)
     if status == 429:
         return _rate_limit(reply, text, again)
+    return _other_error(reply, text, again)
+
+
+def _other_error(reply: ErrorReply, text: str, again: Again) -> ProviderError:
     if reply.kinds & GARBLED:
-        return BadReply(text, again="once", status=status)
-    return ProviderError(
-        text, again=again, status=401 if _is_wrong_key(reply) else status, retry_after=reply.retry_after
-    )
+        return BadReply(text, again="once", status=reply.status)
+    status = 401 if _is_wrong_key(reply) else reply.status
+    return ProviderError(text, again=again, status=status, retry_after=reply.retry_after)
 
 
 def _rate_limit(reply: ErrorReply, text: str, again: Again) -> RateLimited:

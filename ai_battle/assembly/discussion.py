@@ -21,9 +21,9 @@ from ..core.events import Emit
 from ..core.plugins import near
 from ..providers._endpoints import PACKAGE, is_plugin, packaged_providers
 from ..providers._names import parse
-from ..providers._recordings import Recorder
 from ..providers.person import NAME as PERSON
 from ..providers.person import Read
+from ..providers.replay import Recorder
 from ..tools.loading import named_code as code_of_tools
 from . import strategies
 from .models import (

@@ -26,8 +26,7 @@ from ..providers._filters import REMOVABLE, CapabilityFilter, NamedClient, Redac
 from ..providers._metered import CallTerms
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE, TokenPrice, context_window, most_output, price
-from ..providers._recordings import RecordedExchanges, Recorder
-from ..providers.replay import RecordingClient, ReplayClient
+from ..providers.replay import RecordedExchanges, Recorder, RecordingClient, ReplayClient
 
 if TYPE_CHECKING:
     from ..config.benchmark import SuiteLimits

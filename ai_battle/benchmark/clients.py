@@ -25,7 +25,7 @@ from ..providers._filters import NamedClient
 from ..providers._metered import CallTerms
 from ..providers._names import ModelName
 from ..providers._prices import price
-from ..providers._recordings import request_digest, response_from_json, response_to_json
+from ..providers.replay import request_digest, response_from_json, response_to_json
 from ..wire.bodies import dumps, loads
 from .call_times import CallTimes
 from .settings import RECORDED, Setting

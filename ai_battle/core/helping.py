@@ -281,23 +281,10 @@ class Veiled:
 
 
 HelpEvent = (
-    AnswerChecked
-    | StuckFound
-    | HelpAsked
-    | ModelConsulted
-    | HelpFailed
-    | HelpDeclined
-    | LessonsShown
-    | LessonKept
-    | DraftDropped
-    | AnswersCompared
-    | AnswersRanked
-    | AnswersMerged
-    | LadderStood
-    | BoostStep
-    | HelpSummed
+    AnswerChecked | StuckFound | HelpAsked | ModelConsulted | HelpFailed | HelpDeclined | LessonsShown | LessonKept
+    | DraftDropped | AnswersCompared | AnswersRanked | AnswersMerged | LadderStood | BoostStep | HelpSummed
     | FileDescribed
-)
+)  # fmt: skip
 
 E = TypeVar("E")
 

@@ -248,7 +248,7 @@ class Redactor:
     @cached_property
     def _beginning(self) -> re.Pattern[str]:
         """Matches the first letters of any spelling, or a part of them at the end of a text."""
-        heads = (one_of(tuple({each[:length] for each in self._spellings})) for length in (HEAD_LENGTH, 2, 1))
+        heads = (one_of({each[:length] for each in self._spellings}) for length in (HEAD_LENGTH, 2, 1))
         return re.compile("{}|(?:{}|{})\\Z".format(*heads))
 
     @cached_property

@@ -197,12 +197,11 @@ def _field_names(kind: type, but: frozenset[str]) -> tuple[str, ...] | None:
     """Returns the fields that a dataclass is made with and that can hold a text; None for any other class."""
     if not is_dataclass(kind):
         return None
-    given = [field for field in fields(kind) if field.init and field.name not in but]
-    return tuple(field.name for field in given if not _is_textless(field.type, but))
-
-
-def _is_textless(kind: Any, but: frozenset[str]) -> bool:
-    return all(each in TEXTLESS for each in get_args(kind) or (kind,)) or _field_names(kind, but) == ()
+    given: list[tuple[str, Any]] = [
+        (each.name, each.type) for each in fields(kind) if each.init and each.name not in but
+    ]
+    texts = ((name, inner) for name, inner in given if not TEXTLESS.issuperset(get_args(inner) or (inner,)))
+    return tuple(name for name, inner in texts if _field_names(inner, but) != ())
 
 
 def one_of(words: Collection[str]) -> str:

@@ -5,7 +5,7 @@ Nothing here loads an HTTP client, since reading names and checking files must n
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from math import ceil
 from typing import Any
 
@@ -33,7 +33,8 @@ class Endpoint:
     quirks: Mapping[str, str | bool] = field(default_factory=dict)
 
 
-CUSTOM = ProviderTraits(http=True, api="chat")
+_CHAT = partial(ProviderTraits, http=True, api="chat")
+CUSTOM = _CHAT()
 """The traits of a server that only the file defines."""
 
 
@@ -46,106 +47,60 @@ def _picture_tokens(width: int, height: int) -> int:
     return 85 + 170 * ceil(width * scale / 512) * ceil(height * scale / 512)
 
 
+_SEES = features("tools", "images", "documents", "json_schema")
+_REASONS = features("tools", "images", "documents", "json_schema", "reasoning")
+
 ENDPOINTS: Mapping[str, Endpoint] = {
     "openai": Endpoint(
-        ProviderTraits(
-            http=True,
-            api="chat",
-            keys=("OPENAI_API_KEY",),
-            needs_model=True,
-            files=FileTokens(_picture_tokens),
-            price_list="openai",
-            lists_all=True,
-            starter="gpt-4o-mini",
-            models=(
-                ("gpt-4o*", features("tools", "images", "documents", "json_schema")),
-                ("gpt-4.1*", features("tools", "images", "documents", "json_schema")),
-                ("gpt-*", features("tools", "images", "documents", "reasoning", "json_schema")),
-                ("o[0-9]*", features("tools", "images", "documents", "reasoning", "json_schema")),
-            ),
+        _CHAT(
+            keys=("OPENAI_API_KEY",), needs_model=True, files=FileTokens(_picture_tokens), price_list="openai",
+            lists_all=True, starter="gpt-4o-mini",
+            models=(("gpt-4o*", _SEES), ("gpt-4.1*", _SEES), ("gpt-*", _REASONS), ("o[0-9]*", _REASONS)),
         ),
-        "https://api.openai.com/v1",
-        ("OPENAI_BASE_URL",),
-        needs_key=True,
+        "https://api.openai.com/v1", ("OPENAI_BASE_URL",), needs_key=True,
         quirks={"max_tokens": "max_completion_tokens"},
     ),
     "openrouter": Endpoint(
-        ProviderTraits(
-            http=True,
-            api="chat",
-            keys=("OPENROUTER_API_KEY",),
-            needs_model=True,
-            levels=True,
-            price_list="openrouter",
-            advisor_tool="openrouter:advisor",
-            starter="openrouter/meta-llama/llama-3.3-70b-instruct",
+        _CHAT(
+            keys=("OPENROUTER_API_KEY",), needs_model=True, levels=True, price_list="openrouter",
+            advisor_tool="openrouter:advisor", starter="openrouter/meta-llama/llama-3.3-70b-instruct",
         ),
-        "https://openrouter.ai/api/v1",
-        ("OPENROUTER_BASE_URL",),
-        needs_key=True,
-        quirks={"reasoning": "reasoning"},
+        "https://openrouter.ai/api/v1", ("OPENROUTER_BASE_URL",), needs_key=True, quirks={"reasoning": "reasoning"},
     ),
     "groq": Endpoint(
-        ProviderTraits(
-            http=True,
-            api="chat",
-            keys=("GROQ_API_KEY",),
-            needs_model=True,
-            levels=True,
-            price_list="groq",
+        _CHAT(
+            keys=("GROQ_API_KEY",), needs_model=True, levels=True, price_list="groq",
             starter="groq/llama-3.3-70b-versatile",
             models=(("openai/gpt-oss*", features("tools", "reasoning", "json_schema")),),
         ),
-        "https://api.groq.com/openai/v1",
-        ("GROQ_BASE_URL",),
-        needs_key=True,
+        "https://api.groq.com/openai/v1", ("GROQ_BASE_URL",), needs_key=True,
         # Groq rejects a speaker's name with HTTP 400.
         quirks={"max_tokens": "max_completion_tokens", "reasoning": "reasoning", "names": False},
     ),
     "azure": Endpoint(
-        ProviderTraits(
-            http=True,
-            api="chat",
-            keys=("AZURE_OPENAI_API_KEY",),
-            telemetry="azure.ai.openai",
-            needs_model=True,
-            price_list="azure",
-        ),
-        "",
-        ("AZURE_OPENAI_ENDPOINT",),
-        needs_key=True,
-        quirks={"max_tokens": "max_completion_tokens"},
+        _CHAT(keys=("AZURE_OPENAI_API_KEY",), telemetry="azure.ai.openai", needs_model=True, price_list="azure"),
+        "", ("AZURE_OPENAI_ENDPOINT",), needs_key=True, quirks={"max_tokens": "max_completion_tokens"},
     ),
     "lmstudio": Endpoint(
-        ProviderTraits(
-            http=True, api="chat", keys=("LMSTUDIO_API_KEY", "LM_API_TOKEN"), local=True, levels=True, dashed=True
-        ),
-        "http://127.0.0.1:1234/v1",
-        ("LMSTUDIO_BASE_URL",),
+        _CHAT(keys=("LMSTUDIO_API_KEY", "LM_API_TOKEN"), local=True, levels=True, dashed=True),
+        "http://127.0.0.1:1234/v1", ("LMSTUDIO_BASE_URL",),
         "Is LM Studio's server running? Start it with: lms server start",
     ),
     "vllm": Endpoint(
-        ProviderTraits(http=True, api="chat", keys=("VLLM_API_KEY",), local=True, levels=True),
-        "http://127.0.0.1:8000/v1",
-        ("VLLM_BASE_URL",),
-        "Is vLLM running? Start it with: vllm serve MODEL",
-        quirks={"reasoning": "reasoning"},
+        _CHAT(keys=("VLLM_API_KEY",), local=True, levels=True), "http://127.0.0.1:8000/v1", ("VLLM_BASE_URL",),
+        "Is vLLM running? Start it with: vllm serve MODEL", quirks={"reasoning": "reasoning"},
     ),
     "llamacpp": Endpoint(  # no reasoning, as the template of gpt-oss fails for a call with both text and reasoning
-        ProviderTraits(http=True, api="chat", keys=("LLAMA_API_KEY",), local=True, levels=True),
-        "http://127.0.0.1:8080/v1",
-        ("LLAMACPP_BASE_URL",),
+        _CHAT(keys=("LLAMA_API_KEY",), local=True, levels=True), "http://127.0.0.1:8080/v1", ("LLAMACPP_BASE_URL",),
         "Is llama.cpp's server running? Start it with: llama-server -m MODEL.gguf",
     ),
     "mlx": Endpoint(
-        ProviderTraits(http=True, api="chat", local=True, needs_model=True, levels=True, dashed=True),
-        "http://127.0.0.1:8080/v1",
-        ("MLX_BASE_URL",),
+        _CHAT(local=True, needs_model=True, levels=True, dashed=True), "http://127.0.0.1:8080/v1", ("MLX_BASE_URL",),
         "Is the MLX server running? Start it with: mlx_lm.server --model MODEL",
         # The server passes messages unchanged to the model's template, which reads this field.
         quirks={"reasoning": "reasoning_content"},
     ),
-}
+}  # fmt: skip
 
 
 GATEWAY = "openai"

@@ -1,28 +1,259 @@
-"""The provider for recordings: one client records exchanges to a file, the other answers from it without any model."""
+"""The provider for recordings: one client records exchanges to a file, the other answers from it without any model.
 
-from collections.abc import Callable, Mapping
+A recording has each exchange with a model, and each distinct message once.
+"""
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
+
+from pydantic_core import from_json, to_json
 
 from ..core import errors
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import BadReply, ConfigError, CutShort, ProviderError, Unscripted, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.files import open_private
+from ..core.messages import Message
+from ..core.redaction import NO_SECRETS, Redactor
 from ..core.traits import ProviderTraits
-from ._recordings import (
-    RecordedExchange,
-    RecordedExchanges,
-    Recorder,
-    request_digest,
-    response_from_json,
-    response_to_json,
-)
+from ..wire.genai import message_from_json, message_to_json, usage_from_json, usage_to_json
 
 T = TypeVar("T")
 _DELTAS = {"text": TextDelta, "thinking": ThinkingDelta, "call": ToolCallDelta}
 _ERRORS = ("RateLimited", "Unreachable", "TimedOut", "BadReply", "Refused", "ContextTooLong")
 _DETAILS = ("again", "status", "retry_after", "partial", "raw", "request_id")
+_CACHE_KEY = "recording"
+VERSION = 1
+_SHOWN_LENGTH = 60  # characters of a message in an error
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestDigest:
+    """Identifies equal requests by digests of their long fields, and by their options."""
+
+    messages: tuple[str, ...]
+    system: str = ""
+    tools: str = ""
+    output_schema: str = ""
+    tool_choice: str = "auto"
+    options: str = "{}"
+    extra: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedExchange:
+    """A recorded exchange: the `deltas` of the stream, and the `response` or the `error` at its end."""
+
+    model: str
+    asked: RequestDigest
+    deltas: list[list[Any]]
+    response: Mapping[str, Any] | None = None
+    error: Mapping[str, Any] | None = None
+
+
+def request_digest(request: ModelRequest) -> RequestDigest:
+    return RequestDigest(
+        tuple(_digest_of(message) for message in request.messages),
+        _digest(request.system),
+        _digest([_tool(tool) for tool in request.tools]),
+        _digest(request.output_schema),
+        request.tool_choice,
+        to_json(dict(sorted(request.options.items()))).decode(),
+        _digest(request.extra),
+    )
+
+
+def response_to_json(response: ModelResponse) -> dict[str, Any]:
+    return {
+        "message": message_to_json(response.message),
+        "steps": [message_to_json(step) for step in response.steps],
+        "stop": response.stop,
+        "usage": usage_to_json(response.usage),
+        "model": response.model,
+        "extra": response.extra,
+    }
+
+
+def response_from_json(data: Mapping[str, Any]) -> ModelResponse:
+    return ModelResponse(
+        message_from_json(data["message"]),
+        tuple(message_from_json(step) for step in data["steps"]),
+        data["stop"],
+        usage_from_json(data["usage"]),
+        data["model"],
+        extra=data["extra"],
+    )
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "schema": tool.schema, "extra": tool.extra}
+
+
+def _digest_of(message: Message) -> str:
+    """Returns a message's digest, kept with the message so that a long history is not hashed again in each turn."""
+    kept = message.encoded.get(_CACHE_KEY)
+    if kept is None:
+        kept = message.encoded[_CACHE_KEY] = _digest(message_to_json(message)).encode()
+    return kept.decode()
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(to_json(value)).hexdigest()[:24] if value else ""
+
+
+class Recorder:
+    """Writes a new recording without secrets, unbuffered, so that a killed process loses no exchange."""
+
+    def __init__(self, path: Path, redactor: Redactor = NO_SECRETS) -> None:
+        self._redactor = redactor
+        try:
+            self._file = open(path, "xb", buffering=0, opener=open_private)  # noqa: SIM115 - until `close`
+        except FileExistsError as error:
+            raise ConfigError(f"{path} exists already; name another file to record to, or delete it.") from error
+        except OSError as error:
+            raise ConfigError(f"{path} can't be written: {error.strerror}.") from error
+        self._known: set[str] = set()
+        self._file.write(to_json({"v": VERSION, "recording": "ai-battle"}) + b"\n")
+
+    def add(self, exchange: RecordedExchange, request: ModelRequest) -> None:
+        lines = [*self._new(exchange.asked, request), exchange]
+        self._file.write(b"".join(self._redactor.line(to_json(line)) + b"\n" for line in lines))
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _new(self, asked: RequestDigest, request: ModelRequest) -> Iterator[Mapping[str, Any]]:
+        """Yields the request's long fields that are not in the file yet."""
+        values = (*request.messages, request.system, [_tool(tool) for tool in request.tools])
+        for digest, value in zip((*asked.messages, asked.system, asked.tools), values, strict=True):
+            if digest and digest not in self._known:
+                self._known.add(digest)
+                yield {"digest": digest, "value": message_to_json(value) if isinstance(value, Message) else value}
+
+
+class RecordedExchanges:
+    """A recording that was read. An equal request gets the recorded answer, and repeated ones the next answers."""
+
+    def __init__(self, path: Path, exchanges: Iterable[RecordedExchange], values: Mapping[str, Any]) -> None:
+        self.path = path
+        self._answers: dict[RequestDigest, list[RecordedExchange]] = {}
+        self._given: dict[tuple[str, RequestDigest], int] = {}
+        self._values = values
+        for exchange in exchanges:
+            self._answers.setdefault(exchange.asked, []).append(exchange)
+
+    @classmethod
+    def read(cls, path: Path) -> "RecordedExchanges":
+        values: dict[str, Any] = {}
+        exchanges = []
+        for number, line in _lines(path):
+            if "digest" in line:
+                values[line["digest"]] = line.get("value")
+            elif "asked" in line:
+                exchanges.append(_exchange(line, f"{path}:{number}"))
+        return cls(path, exchanges, values)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return tuple(sorted({exchange.model for found in self._answers.values() for exchange in found}))
+
+    def find(self, request: ModelRequest, model: str = "") -> RecordedExchange | None:
+        """Returns the recorded exchange, of `model` if given, or None if the request was not recorded."""
+        digest = request_digest(request)
+        found = [exchange for exchange in self._answers.get(digest, ()) if model in ("", exchange.model)]
+        if not found:
+            return None
+        turn = self._given.get((model, digest), 0)
+        self._given[model, digest] = turn + 1
+        return found[min(turn, len(found) - 1)]
+
+    def difference(self, request: ModelRequest, model: str = "") -> str:
+        """Describes how the request differs from the most similar recorded one."""
+        if model and model not in self.models:
+            return f"the model {model!r} was not recorded, only {', '.join(self.models) or 'nothing'}"
+        digest = request_digest(request)
+        recorded = [entry for entry, found in self._answers.items() if any(model in ("", e.model) for e in found)]
+        if not recorded:
+            return "nothing was recorded"
+        nearest = max(recorded, key=lambda entry: _likeness(entry, digest))
+        return "; ".join(self._differences(nearest, digest, request))
+
+    def _differences(self, recorded: RequestDigest, digest: RequestDigest, request: ModelRequest) -> Iterator[str]:
+        for part in (part.name for part in fields(RequestDigest)):
+            before, now = getattr(recorded, part), getattr(digest, part)
+            if before == now:
+                continue
+            if part == "messages":
+                yield self._differing_message(before, now, request.messages)
+            elif part in ("options", "tool_choice"):
+                yield f"{part} {before} was recorded, {now} is asked"
+            else:
+                yield f"{part} differs"
+
+    def _text_of(self, digest: str) -> str:
+        with translate_errors(f"{self.path} is damaged", ConfigError):
+            return message_from_json(self._values[digest]).text
+
+    def _differing_message(self, before: tuple[str, ...], now: tuple[str, ...], messages: tuple[Message, ...]) -> str:
+        equal = _equal(before, now)
+        if equal == min(len(before), len(now)):
+            return f"{len(before)} messages were recorded, {len(now)} are asked"
+        was = self._text_of(before[equal])
+        return (
+            f"message {equal + 1} of {len(now)} was {was[:_SHOWN_LENGTH]!r} and is "
+            f"{messages[equal].text[:_SHOWN_LENGTH]!r} (as {messages[equal].role})"
+        )
+
+
+def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yields all lines except the first, with their numbers."""
+    try:
+        head, *lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise ConfigError(f"The recording {path} can't be read: {error.strerror}.") from error
+    _check_head(path, _parse_line(path, 1, head))
+    last = lines.pop() if lines else b""  # not empty if the writer was killed while writing it
+    yield from ((number, _parse_line(path, number, line)) for number, line in enumerate(lines, 2))
+    if last:
+        _log.warning("The last line of %s is cut off and ignored.", path)
+
+
+def _parse_line(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
+    try:
+        entry = from_json(line or b"{}")
+    except ValueError as error:
+        raise ConfigError(f"{path}:{number}: not a line of a recording: {error}.") from error
+    return entry if isinstance(entry, dict) else {}
+
+
+def _check_head(path: Path, head: Mapping[str, Any]) -> None:
+    if head.get("recording") != "ai-battle":
+        raise ConfigError(f"{path} is not a recording; one is written with: ai-battle run CONFIG --record FILE")
+    if head.get("v") != VERSION:
+        raise ConfigError(f"{path} was recorded by a newer version of ai-battle (format {head.get('v')!r}).")
+
+
+def _exchange(line: Mapping[str, Any], where: str) -> RecordedExchange:
+    with translate_errors(f"{where} is damaged", ConfigError):
+        digest = replace(RequestDigest(**line["asked"]), messages=tuple(line["asked"]["messages"]))
+        return RecordedExchange(line["model"], digest, line["deltas"], line["response"], line["error"])
+
+
+def _likeness(recorded: RequestDigest, digest: RequestDigest) -> tuple[int, int, int]:
+    equal = _equal(recorded.messages, digest.messages)
+    same = sum(getattr(recorded, part.name) == getattr(digest, part.name) for part in fields(RequestDigest))
+    return equal, same, -abs(len(recorded.messages) - len(digest.messages))
+
+
+def _equal(before: tuple[str, ...], now: tuple[str, ...]) -> int:
+    """Returns the number of equal messages at the beginning."""
+    return next((n for n, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
 
 
 class RecordingClient(ClientWrapper):

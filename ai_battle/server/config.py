@@ -28,13 +28,12 @@ from ..providers._names import is_loopback
 from .admission import MEGABYTE
 from .building import RouteBuilder, RouteErrors, named_code
 from .clients import PlanStore
-from .count_stores import NAME, RedisCounts, SqliteCounts
 from .keys import KeyBudgets, Keys
 from .logs import RequestLog, Write, log_level
 from .shared import CountStore, SharedCounts
 from .state import Deployment, ServerState
 from .stored import MemoryStore, ResponseStore
-from .stored_together import RedisStore, SqliteStore
+from .stores import NAME, RedisCounts, RedisStore, SqliteCounts, SqliteStore
 from .streaming import USUAL, StreamTiming
 from .workers import Worker
 

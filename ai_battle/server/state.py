@@ -22,7 +22,7 @@ from .logs import RequestLog
 from .metrics import Gauge, Metrics, RequestStats
 from .routes import Routes
 from .stored import Conversation, MemoryStore, ResponseStore
-from .stored_together import RedisStore
+from .stores import RedisStore
 from .streaming import USUAL, StreamTiming
 from .webhook import post_event
 from .workers import Worker

@@ -8,8 +8,8 @@ from typing import Any
 import aiohttp
 
 from ai_battle.core.exchange import Usage
-from ai_battle.server.count_stores import RedisCounts
 from ai_battle.server.shared import Amounts
+from ai_battle.server.stores import RedisCounts
 from ai_battle.testing import FakeProviders, reply
 
 from ..redis import redis_server

@@ -9,9 +9,8 @@ import pytest
 
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import user
-from ai_battle.providers._recordings import Recorder
 from ai_battle.providers.gguf import GgufClient
-from ai_battle.providers.replay import RecordingClient, create
+from ai_battle.providers.replay import Recorder, RecordingClient, create
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
 from ai_battle.testing.contract import Check, Subject

@@ -19,8 +19,7 @@ from ai_battle.core.events import Event, EventLog, TextDelta
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, assistant, user
 from ai_battle.providers._calls import ProviderCaller, RetryPolicy
-from ai_battle.providers._recordings import RecordedExchanges, Recorder
-from ai_battle.providers.replay import RecordingClient, ReplayClient, create
+from ai_battle.providers.replay import RecordedExchanges, Recorder, RecordingClient, ReplayClient, create
 from ai_battle.providers.scripted import Entry, ScriptedClient
 
 HELLO = ModelRequest((user("Hello?"),), system="Be brief.", options={"temperature": 0.5})

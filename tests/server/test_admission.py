@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.server.count_stores import SqliteCounts
+from ai_battle.server.stores import SqliteCounts
 from ai_battle.testing import FakeProviders, fault, reply
 from tests.clocks import stop_clock
 

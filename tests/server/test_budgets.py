@@ -16,7 +16,7 @@ import pytest
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
 from ai_battle.server.config import ConfigSource
-from ai_battle.server.count_stores import NAME
+from ai_battle.server.stores import NAME
 from ai_battle.testing import FakeProviders, Reply, reply
 from tests.redis import redis_server
 

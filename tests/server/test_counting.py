@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ai_battle.core.errors import ConfigError, StoreError
-from ai_battle.server.count_stores import NAME, RedisCounts, SqliteCounts
 from ai_battle.server.shared import DEAD_SECONDS, MERGE_SECONDS, Amounts, CountStore
+from ai_battle.server.stores import NAME, RedisCounts, SqliteCounts
 from tests.clocks import stop_clock
 from tests.redis import RedisProcess, redis_server
 

@@ -8,7 +8,7 @@ import pytest
 
 from ai_battle.core.errors import StoreError
 from ai_battle.server.stored import MemoryStore, ResponseStore
-from ai_battle.server.stored_together import RedisStore, SqliteStore
+from ai_battle.server.stores import RedisStore, SqliteStore
 from tests.redis import redis_server
 
 Open = Callable[[], ResponseStore]

@@ -14,7 +14,7 @@ import pytest
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.tools.builtin.database_query import DatabaseQueryTool
-from ai_battle.tools.database.sqlite import printf
+from ai_battle.tools.databases import printf
 
 from .conftest import Call
 

@@ -6,9 +6,7 @@ from typing import Any
 from ...core.errors import ConfigError
 from .._tasks import in_thread
 from ..base import Tool, errors_as_fields
-from ..database import QueryLimits
-from ..database.sqlalchemy import DatabaseServer
-from ..database.sqlite import SqliteDatabase
+from ..databases import DatabaseServer, QueryLimits, SqliteDatabase
 
 SQLITE = "sqlite:///"
 

@@ -29,14 +29,10 @@ KEPT_STDERR = 4_096
 EXIT_SECONDS = 2.0
 KEEPER_SECONDS = 10.0
 """After two seconds the keeper kills what is left, which takes a moment if there are many processes."""
-KEEPER = (
-    sys.executable,
-    "-I",
-    "-S",
-    "-c",
-    "import sys; sys.path.append(sys.argv.pop(1)); from inside import processes; processes.run_and_reap(sys.argv[1:])",
-    str(INSIDE.parent),
+_KEEP = (
+    "import sys; sys.path.append(sys.argv.pop(1)); from inside import processes; processes.run_and_reap(sys.argv[1:])"
 )
+KEEPER = (sys.executable, "-I", "-S", "-c", _KEEP, str(INSIDE.parent))
 INHERITED = ("HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
 NO_REQUEST = ""
 

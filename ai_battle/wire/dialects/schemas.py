@@ -162,16 +162,8 @@ _KEYWORDS = (
     ("a list", lambda value: isinstance(value, list), {"enum"}),
     ("a schema, or a list of them", lambda value: value != [], {"items"}),
     ("a list of names", lambda value: isinstance(value, list) and all(isinstance(n, str) for n in value), {"required"}),
-    (
-        "a list of schemas",
-        lambda value: isinstance(value, list) and bool(value),
-        {"anyOf", "oneOf", "allOf", "prefixItems"},
-    ),
-    (
-        "an object",
-        lambda value: isinstance(value, Mapping),
-        {"properties", "patternProperties", "$defs", "definitions"},
-    ),
+    ("a list of schemas", lambda value: isinstance(value, list) and bool(value), _HOLD_LISTS_OF_SCHEMAS - {"items"}),
+    ("an object", lambda value: isinstance(value, Mapping), _HOLD_SCHEMAS_BY_NAME),
     ("text", lambda value: isinstance(value, str), {"description", "title", "pattern", "format", "$ref"}),
     ("true or false", lambda value: isinstance(value, bool), {"uniqueItems"}),
     ("a number", is_number, {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}),

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -213,17 +214,37 @@ def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer
     """Forecasts one participant, assuming answers of `answer` tokens on average."""
     plan, name = setup.plan, participant.name
     request = _first_request(participant, setup)
-    turns = sum(phase.rounds for phase in plan.schedule if name in phase.speakers) or 1
+    rounds = _rounds_before_turns(participant, plan)
+    turns = len(rounds)
     counted = provider_traits(model.name.provider).files
     later = replace(request, messages=tuple(map(refer, request.messages)))
     sizes = (estimate_request(request, files=counted), estimate_request(later, files=counted))
-    usage = _usage(model, sizes, answer * plan.turns_in_all / plan.rounds, turns)
+    per_round = answer * plan.turns_in_all / plan.rounds
+    usage = _usage(model, sizes, per_round, rounds)
     read = usage.input_tokens // max(1, turns)
     recipes = (each for each in setup.assembled.help.recipes.get(name, ()) if not each.is_of_helper)
-    others = tuple(one for recipe in recipes for one in helps(name, recipe, turns, read))
+    others = [one for recipe in recipes for one in helps(name, recipe, turns, read)]
+    if plan.outcome and participant == _concluder(plan):
+        each = _estimate_usage(model, int(sizes[1] + per_round * plan.rounds), usual_answer(model))
+        others.append(ExpectedHelp(str(model.name), "own", "for the outcome", 1, each))
     files, kept = (tuple(_files(each.messages, counted)) for each in (request, later))
     of_files = model.usage_at_price(_tokens(files) + _tokens(kept) * (turns - 1))
-    return Expected(name, str(model.name), request, turns, usage, others, files, of_files)
+    return Expected(name, str(model.name), request, turns, usage, tuple(others), files, of_files)
+
+
+def _rounds_before_turns(participant: Participant, plan: Plan) -> Sequence[int]:
+    """Returns for each turn how many rounds precede it. A moderator opens and closes, an observer speaks at the end."""
+    if participant == plan.moderator:
+        return (0, plan.rounds)
+    if participant in plan.observers:
+        return (plan.rounds,)
+    speakers = chain.from_iterable(repeat(phase.speakers, phase.rounds) for phase in plan.schedule)
+    return [number for number, names in enumerate(speakers) if participant.name in names] or (0,)
+
+
+def _concluder(plan: Plan) -> Participant | None:
+    """Returns the moderator, or the last model."""
+    return plan.moderator or next((each for each in reversed(plan.regulars) if each.role != "user"), None)
 
 
 def _tokens(files: Iterable[ExpectedFile]) -> int:
@@ -269,8 +290,8 @@ def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:
     return state.contexts[name].view.messages
 
 
-def _usage(model: Model, sizes: tuple[int, int], per_round: float, turns: int) -> Usage:
+def _usage(model: Model, sizes: tuple[int, int], per_round: float, rounds: Sequence[int]) -> Usage:
     """Sums all requests: each holds the rounds before it, up to the model's window; files may be in the first alone."""
     most = model.window or 10**9
-    read = sum(min(int(sizes[number > 0] + per_round * number), most) for number in range(turns))
-    return model.usage_at_price(read, usual_answer(model) * turns)
+    read = sum(min(int(sizes[turn > 0] + per_round * number), most) for turn, number in enumerate(rounds))
+    return model.usage_at_price(read, usual_answer(model) * len(rounds))

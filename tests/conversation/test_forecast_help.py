@@ -101,3 +101,17 @@ def test_without_pairs_there_is_no_help() -> None:
     said = {"goal": "Talk.", "turns": 2, "models": {"small": SMALL, "other": OTHER}}
 
     assert [one.help for one in forecast(load_checked({"discussion": said}))] == [(), ()]
+
+
+def test_who_opens_and_closes_and_the_outcome_are_in_the_sum() -> None:
+    """They read what was said until then: the closing and the outcome are dearer than any turn."""
+    host, guest = {**SMALL, "role": "moderator"}, {**SMALL, "role": "observer"}
+    said = {"goal": "Talk.", "turns": 4, "models": {"host": host, "small": SMALL, "other": SMALL, "guest": guest}}
+    found = {each.name: each for each in forecast(load_checked({"discussion": said | {"outcome": "Who won?"}}))}
+    (outcome,) = found["host"].help
+
+    assert [each.turns for each in found.values()] == [2, 4, 4, 1]
+    assert outcome.usage.input_tokens > 4 * 2 * 350
+    assert found["guest"].usage.input_tokens > 4 * 2 * 350
+    assert found["host"].total.input_tokens == found["host"].usage.input_tokens + outcome.usage.input_tokens
+    assert [len(found[name].help) for name in ("small", "other", "guest")] == [0, 0, 0]

@@ -186,9 +186,7 @@ class translate_errors:  # noqa: N801 - used like contextlib.suppress
     def __enter__(self) -> None:
         """Keeps no state, so that one instance can guard any number of calls, also concurrent ones."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error and not isinstance(error, UNTRANSLATED):
-            said = f"{type(error).__name__}: {error_text(error)}{_own_line(trace)}"
+            said = f"{type(error).__name__}: {error_text(error)}{_own_line(error.__traceback__)}"
             raise self._raises(f"{self._what}: {said}") from error

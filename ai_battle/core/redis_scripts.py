@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from .errors import ConfigError, StoreError
 from .plugins import optional
+from .texts import public_url
 
 SCHEMES = ("redis", "rediss", "unix")
 """The URL schemes of stores that several machines share."""
@@ -37,18 +37,12 @@ def store_place(place: str | Path) -> str | Path:
     return Path(place)
 
 
-def without_password(url: str) -> str:
-    """Returns the address without user and password, for messages."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-
-
 class RedisScripts:
     """Runs scripts on a server. Each may be sent twice, because a connection that was closed is reopened."""
 
     def __init__(self, url: str, *scripts: str) -> None:
         """Sends nothing yet. Raises `ConfigError` for an invalid address, and if the package is missing."""
-        self._where = without_password(url)
+        self._where = public_url(url)
         self._redis = _client("redis.asyncio", url)
         self._scripts = {text: self._redis.register_script(text) for text in scripts}
 
@@ -66,7 +60,7 @@ class BlockingRedisScripts:
     """`RedisScripts` for threads."""
 
     def __init__(self, url: str, *scripts: str) -> None:
-        self.where = without_password(url)
+        self.where = public_url(url)
         self._redis = _client("redis", url)
         self._scripts = {text: self._redis.register_script(text) for text in scripts}
 
@@ -92,7 +86,7 @@ def _client(module: str, url: str) -> Any:
             retry=retry.Retry(backoff.NoBackoff(), 1),
         )
     except ValueError as error:
-        raise ConfigError(f"{without_password(url)} is not a Redis address: {error}") from error
+        raise ConfigError(f"{public_url(url)} is not a Redis address: {error}") from error
     return redis.Redis(connection_pool=pool)
 
 

@@ -1,4 +1,4 @@
-"""Changes every text inside a value, removes invisible characters, makes Markdown safe, and formats limits."""
+"""Changes every text inside a value, makes texts, Markdown and addresses safe to show, and formats limits."""
 
 import re
 import sys
@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property, lru_cache
 from operator import is_
 from typing import Any, get_args
+from urllib.parse import urlsplit, urlunsplit
 
 FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
 UNSEEN = (
@@ -226,6 +227,13 @@ def _branch(tree: Mapping[str, Any]) -> str:
             written.append(re.escape(run) + (_branch(below) if below.keys() != {""} else ""))
     whole = "|".join(written)
     return f"(?:{whole})?" if "" in tree else f"(?:{whole})" if len(written) > 1 else whole
+
+
+@lru_cache
+def public_url(url: str) -> str:
+    """Returns a URL without user, password and query, so that it may be shown."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 def about(*, estimated: bool) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..core.database import MOST_BYTES, Database, sqlite_errors
 from ..core.errors import StoreError
 from ..core.files import state_directory
-from ..core.redis_scripts import without_password
+from ..core.texts import public_url
 from .shared import Document, RecordKey, SharedRecords
 
 NAME = "evidence.sqlite"
@@ -174,7 +174,7 @@ def is_there(place: Path | str) -> bool:
 
 def _folder_of_copy(address: str) -> Path:
     """Returns the folder of the copy: one per Redis, whatever its password."""
-    return state_directory() / f"shared-{sha256(without_password(address).encode()).hexdigest()[:12]}"
+    return state_directory() / f"shared-{sha256(public_url(address).encode()).hexdigest()[:12]}"
 
 
 def _trim(connection: sqlite3.Connection, collection: str) -> None:

@@ -107,18 +107,15 @@ def newest_answers(store: EvidenceStore, pair: str, most: int, *, since: float =
 
 
 def _labelled_answer(trial: ShadowTrial) -> LabelledAnswer:
+    tools = (ToolSpec(tool["name"], tool.get("description", ""), tool.get("parameters", {})) for tool in trial.tools)
     return LabelledAnswer(
         trial.prompt,
         trial.small,
         good=float(trial.outcome != "loss"),
         helper_good=float(trial.outcome != "win"),
-        context=Context(tools=tuple(_tool(tool) for tool in trial.tools)),
+        context=Context(tools=tuple(tools)),
         system=trial.system,
     )
-
-
-def _tool(data: Mapping[str, Any]) -> ToolSpec:
-    return ToolSpec(data["name"], data.get("description", ""), data.get("parameters", {}))
 
 
 def add_to_day(store: EvidenceStore, pair: str, day: str, counts: Mapping[str, float]) -> Mapping[str, float]:

@@ -9,7 +9,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, inf
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
@@ -59,9 +58,7 @@ class _MovingTimeout(ABC):
         self._look()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self._timer.cancel()
         # If someone else cancelled the task too, that cancellation must reach the caller.
         if self._has_come and self._task.uncancel() <= self._cancelling and kind is CancelledError:
@@ -93,9 +90,7 @@ class Deadline(_MovingTimeout):
         self._token = _ends.set(min(self._ends, _ends.get()))
         return super().__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         _ends.reset(self._token)
         super().__exit__(kind, error, trace)
 

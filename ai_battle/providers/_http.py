@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -12,12 +11,13 @@ from ..core.client import ModelClient
 from ..core.errors import BadReply, ProviderError, Unreachable
 from ..core.events import Emit, Event, TextDelta, ThinkingDelta, UsageReported, Warned, ignore
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
+from ..core.texts import public_url
 from ..wire import streams
 from ..wire.bodies import loads
 from ..wire.streams import BOM, StreamReader
 from ._calls import Clocks, Deadlines, sentences
 from ._listing import LOOKUP, ListedModel, ModelList, ask_server
-from ._settings import Access, public_url
+from ._settings import Access
 from ._transport import HttpReply, Transport
 
 LINES = ("ndjson", "jsonl", "stream+json")  # content types of streams that begin with a bracket, like a whole answer
@@ -254,9 +254,7 @@ class _Batch:
     async def __aenter__(self) -> list[Event]:
         return self._events
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         for event in self._events:
             await self._emit(event)
 

@@ -6,13 +6,13 @@ Settings missing in the file's `providers:` section come from the usual environm
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from ..core.errors import ConfigError, ContextTooLong, ProviderError
 from ..core.plugins import check_options, near
 from ..core.redaction import Redactor
+from ..core.texts import public_url
 from ._calls import DEFAULT, Deadlines
 from ._endpoints import Endpoint
 from ._names import catalogue, is_local_url
@@ -59,13 +59,6 @@ def read_settings(provider: str, options: Mapping[str, Any]) -> Settings:
     if settings.transport not in ("aiohttp", "sdk"):
         raise ConfigError(f"{provider}: there is no transport {settings.transport!r}; it is 'aiohttp' or 'sdk'.")
     return settings
-
-
-@lru_cache
-def public_url(url: str) -> str:
-    """Returns a URL without user, password and query, so that it may be shown."""
-    parts = urlsplit(url)
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from ..core.errors import BadReply, TimedOut, Unreachable
+from ..core.texts import public_url
 from ._breaker import loop_resource
 from ._names import is_loopback
-from ._settings import Access, public_url
+from ._settings import Access
 
 _ERRNOS = {
     errno.ECONNREFUSED: "nothing listens there (connection refused).",

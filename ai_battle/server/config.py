@@ -19,8 +19,9 @@ from ..core.errors import ConfigError, StoreError
 from ..core.files import state_directory
 from ..core.ledger import unpriced_reason
 from ..core.redaction import NO_SECRETS, Redactor
-from ..core.redis_scripts import store_place, without_password
+from ..core.redis_scripts import store_place
 from ..core.telemetry import Telemetry
+from ..core.texts import public_url
 from ..evidence.store import EvidenceStore
 from ..providers._calls import RetryPolicy
 from ..providers._endpoints import provider_traits
@@ -96,7 +97,7 @@ class ServerConfig:
     def budget_scope(self) -> str:
         if isinstance(self.state, Path):
             return f"of this machine; what is spent is kept in {self.state / NAME}"
-        return f"that share {without_password(self.state)}"
+        return f"that share {public_url(self.state)}"
 
     def require_safe(self) -> None:
         """Raises `ConfigError` for a server open to anybody, and for budgets that could not be enforced."""

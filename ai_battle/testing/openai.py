@@ -77,11 +77,11 @@ class FakeOpenAI(FakeApi):
         thoughts = _text_events(model, "reasoning_content", reply.thinking, 0)
         texts = _text_events(model, field, reply.text, reply.chunks)
         calls = tuple(event for i, call in enumerate(reply.calls) for event in _call_events(model, i, call))
-        closing = [_chunk(model, {}, _finish(reply))]
+        opening, closing = _chunk(model, {"role": "assistant", "content": ""}), [_chunk(model, {}, _finish(reply))]
         if question.with_usage:
             usage = {**_frame("chat.completion.chunk", model), "choices": [], "usage": _usage(reply.bill)}
             closing.append(event(usage))
-        return FakeStream((_opening(model),), thoughts + texts + calls, (*closing, _DONE))
+        return FakeStream((opening,), thoughts + texts + calls, (*closing, _DONE))
 
     def body_without_answer(self, question: Question) -> Json:
         kind = "chat.completion.chunk" if question.stream else "chat.completion"
@@ -127,10 +127,6 @@ def _chunk(model: str, delta: Json, finish: str | None = None) -> bytes:
 
 
 @lru_cache(maxsize=64)
-def _opening(model: str) -> bytes:
-    return _chunk(model, {"role": "assistant", "content": ""})
-
-
 @lru_cache(maxsize=256)
 def _text_events(model: str, field: str, text: str, chunks: int) -> tuple[bytes, ...]:
     return tuple(_chunk(model, {field: piece}) for piece in pieces(text, chunks))

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import time
-from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
@@ -220,9 +219,7 @@ class FakeProviders:
             provider.elsewhere = self.elsewhere.url
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self._running.aclose()
 
     async def _serve(self, provider: FakeProvider) -> str:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
-from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 Given = ParamSpec("Given")
@@ -31,9 +30,7 @@ class _TaskOutcome:
     def __enter__(self) -> None:
         """Opens nothing."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         self.error = error
         return True
 

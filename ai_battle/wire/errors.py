@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import wraps
 from operator import attrgetter
-from types import TracebackType
 from typing import Any
 
 from ..core.errors import Again, BadReply, ConfigError, ContextTooLong, EmptyAnswer, ProviderError, RateLimited, Refused
@@ -135,9 +134,7 @@ class _Readable:
     def __enter__(self) -> None:
         """Opens nothing."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, UNREADABLE):
             raise self._make(error) from error
 

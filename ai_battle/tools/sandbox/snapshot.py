@@ -150,7 +150,9 @@ class Snapshot:
 
     def _restore_folders(self, repository: Path) -> None:
         for folder in self._way(repository):
-            _make_folder(folder)
+            if not is_folder(folder):
+                remove(folder)
+                folder.mkdir()
 
     def _protect(self, path: Path) -> None:
         """Restores a `.git` that is there now. Git also looks in folders of the outer repository."""
@@ -174,12 +176,6 @@ class Snapshot:
 
 def _new(repository: Path, *, bare: bool) -> tuple[bytes, int]:
     return harmless(repository / "config", bare=bare), 0o644
-
-
-def _make_folder(path: Path) -> None:
-    if not is_folder(path):
-        remove(path)
-        path.mkdir()
 
 
 def _copy(path: Path) -> _Copy:

@@ -156,7 +156,7 @@ class SyscallFilter:
     def _rules(self) -> Iterator[_SyscallRule]:
         yield from _privileged_files()
         if not (self.isolated and self.keeps_metadata):
-            yield from map(_ignore, _METADATA)
+            yield from (_refuse(name, error=0) for name in _METADATA)
         yield from _in_namespaces() if self.isolated else _without_namespaces()
         yield from _always()
 
@@ -167,10 +167,6 @@ def syscall_number(name: str, machine: str) -> int | None:
 
 def _refuse(name: str, *conditions: _Condition, error: int = errno.EPERM) -> _SyscallRule:
     return _SyscallRule(name, _ERRNO | error, conditions)
-
-
-def _ignore(name: str, *conditions: _Condition) -> _SyscallRule:
-    return _refuse(name, *conditions, error=0)
 
 
 def _is(argument: int, value: int, mask: int = _ALL_BITS) -> _Condition:

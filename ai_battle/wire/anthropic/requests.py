@@ -286,7 +286,7 @@ def decode_head(body: Mapping[str, Any]) -> ModelRequest:
             system,
             tools,
             decode_tool_choice(body.get("tool_choice"), names, theirs),
-            _decode_schema(body),
+            without_nulls(((body.get("output_config") or {}).get("format") or {}).get("schema")),
             options,
             extra={WIRE: extra} if extra else {},
         )
@@ -296,10 +296,6 @@ def add_messages(head: ModelRequest, body: Mapping[str, Any], *, paired: bool = 
     """Returns the request with the messages of its body. Raises `ConfigError`."""
     with READABLE:
         return head.with_messages(MESSAGES.decode(body["messages"], paired=paired))
-
-
-def _decode_schema(body: Mapping[str, Any]) -> Any:
-    return without_nulls(((body.get("output_config") or {}).get("format") or {}).get("schema"))
 
 
 def _encode_messages(request: ModelRequest, version: str) -> list[tuple[bytes, bytes]]:
@@ -377,11 +373,8 @@ def _decode_message(message: Mapping[str, Any], known: Mapping[str, ToolCall]) -
         return (Message(role, (Text(content),) if content else ()),)
     calls = ChainMap[str, ToolCall]({}, cast(dict[str, ToolCall], known))
     parts = [decode_client_block(block, calls) for block in content_blocks(content)]
-    return (Message("tool" if is_result else role, tuple(run)) for is_result, run in groupby(parts, _is_result))
-
-
-def _is_result(part: Part) -> bool:
-    return isinstance(part, ToolResult)
+    runs = groupby(parts, lambda part: isinstance(part, ToolResult))
+    return (Message("tool" if is_result else role, tuple(run)) for is_result, run in runs)
 
 
 MESSAGES = MessageCache(_MESSAGE, _decode_message)

@@ -243,8 +243,9 @@ class ChatReader(StreamReader):
     def _grow_call(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
         """Adds a fragment to its call, found by index, or else by id, or else the last one without an index."""
         function, index = fragment.get("function") or {}, fragment.get("index")
-        id_, name = given_id(fragment), field_or(function, "name", "")
-        arguments = _arguments_text(function.get("arguments") or "")
+        id_, name, arguments = given_id(fragment), field_or(function, "name", ""), function.get("arguments") or ""
+        if not isinstance(arguments, str):  # some servers related to Ollama send the object itself
+            arguments = dumps(arguments).decode()
         growing = self._latest.get((id_ or None) if index is None else index)
         if growing and not growing.ends_before(id_, name):
             growing.name = growing.name or name
@@ -255,11 +256,6 @@ class ChatReader(StreamReader):
         self._calls.append(growing)
         self._latest |= {id_: growing, index: growing}  # later fragments give either or neither
         return ToolCallDelta(number, own_id, name, arguments)
-
-
-def _arguments_text(arguments: Any) -> str:
-    """Returns arguments as text, since some servers related to Ollama send the object itself."""
-    return arguments if isinstance(arguments, str) else dumps(arguments).decode()
 
 
 def _merge(into: dict[str, Any], fields: Mapping[str, Any], known: frozenset[str]) -> None:

@@ -87,10 +87,6 @@ def decode_content(content: Any) -> tuple[Part, ...]:
     return tuple(part for item in content or () if (part := _decode_part(item)))
 
 
-def _message(item: Item, calls: Calls) -> Message:
-    return Message(ROLES[item["role"]], decode_content(item.get("content")))
-
-
 def _reasoning(item: Item, calls: Calls) -> Message:
     """Decodes thinking and the signature that we sent in it. Keeps an item that OpenAI encrypted in `extra`."""
     texts = [part["text"] for field in ("summary", "content") for part in item.get(field) or ()]
@@ -100,16 +96,7 @@ def _reasoning(item: Item, calls: Calls) -> Message:
     return Message("assistant", (Thinking("\n\n".join(texts), extra={WIRE: {"item": dict(item)}}),))
 
 
-def _function_call(item: Item, calls: Calls) -> Message:
-    arguments, malformed = read_arguments(item.get("arguments") or "")
-    return _call_message(item, calls, arguments, malformed)
-
-
-def _custom_call(item: Item, calls: Calls) -> Message:
-    return _call_message(item, calls, {"input": item.get("input") or ""}, "")
-
-
-def _call_message(item: Item, calls: Calls, arguments: Mapping[str, Any], malformed: str) -> Message:
+def _call(item: Item, calls: Calls, arguments: Mapping[str, Any], malformed: str = "") -> Message:
     name = flat_name(item["name"], item.get("namespace") or "")
     call = calls[item["call_id"]] = ToolCall(name, arguments, item["call_id"], malformed)
     return Message("assistant", (call,))
@@ -160,11 +147,11 @@ def flat_name(name: str, namespace: str) -> str:
 
 
 _DECODERS: Mapping[str, Callable[[Item, Calls], Message]] = {
-    "message": _message,
+    "message": lambda item, _: Message(ROLES[item["role"]], decode_content(item.get("content"))),
     "reasoning": _reasoning,
-    "function_call": _function_call,
+    "function_call": lambda item, calls: _call(item, calls, *read_arguments(item.get("arguments") or "")),
     "function_call_output": _output,
-    "custom_tool_call": _custom_call,
+    "custom_tool_call": lambda item, calls: _call(item, calls, {"input": item.get("input") or ""}),
     "custom_tool_call_output": _output,
     advice.OPENROUTER_TOOL: _advice,
 }

@@ -85,10 +85,6 @@ def by_name(name: str, parameters: Mapping[str, Any], place: LoadContext, others
 
 def from_file(path: Path) -> list[Source]:
     """Returns the tools that a Python file defines. Raises `ConfigError` if the file can't be run."""
-    if not path.is_file():
-        raise ConfigError(f"There is no file {path}; paths: names Python files with tools, or folders of them")
-    if path.suffix != ".py":
-        raise ConfigError(f"{path} is not a Python file with tools, such as dice.py")
     module = plugins.load_file(path, f"The tools of {path} do not load")
     if not (found := tools_of(module)):
         raise ConfigError(f"{path} has no tools; it needs a class derived from ai_battle.Tool or a function with @tool")
@@ -119,7 +115,7 @@ def make_tool(source: Source, parameters: Mapping[str, Any], place: LoadContext)
 def _drop_in_tools(settings: Tools, place: LoadContext) -> dict[str, Source]:
     found: dict[str, Source] = {}
     ours = {entry.name for entry in settings.registry if entry.enabled}.intersection(_installed_names())
-    files = chain.from_iterable(_files(place.base / Path(path).expanduser()) for path in settings.paths)
+    files = chain.from_iterable(python_files(place.base, path) for path in settings.paths)
     for path, source in ((file, source) for file in files for source in from_file(file)):
         if (name := _name_of(source, place)) in ours:
             way_out = f"Rename that one, or take {name} out of registry: to have only yours."
@@ -129,10 +125,16 @@ def _drop_in_tools(settings: Tools, place: LoadContext) -> dict[str, Source]:
     return found
 
 
-def _files(path: Path) -> list[Path]:
-    """Returns the file, or all those of a folder."""
-    path = path.absolute()
-    return sorted(one for one in path.glob("*.py") if not one.name.startswith("_")) if path.is_dir() else [path]
+def python_files(base: Path, name: str) -> list[Path]:
+    """Returns the file, or all those of a folder. Raises `ConfigError` if there are none."""
+    path = (base / Path(name).expanduser()).absolute()
+    if path.is_dir():
+        return sorted(one for one in path.glob("*.py") if not one.name.startswith("_"))
+    if not path.is_file():
+        raise ConfigError(f"There is no file {path}; paths: names Python files with tools, or folders of them")
+    if path.suffix != ".py":
+        raise ConfigError(f"{path} is not a Python file with tools, such as dice.py")
+    return [path]
 
 
 def _name_of(source: Source, place: LoadContext) -> str:

@@ -1,8 +1,9 @@
 """The tools of one discussion, and the clients and checks that use them."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,19 +158,22 @@ def tool_settings(discussion: Discussion) -> Tools:
 
 def settings_problems(settings: Tools, base: Path) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yields what is wrong with the section, and where. Code that the file names is not imported."""
+    for path, check in _checks(settings, base):
+        try:
+            check()
+        except ConfigError as error:
+            yield path, str(error)
+
+
+def _checks(settings: Tools, base: Path) -> Iterator[tuple[tuple[str | int, ...], Callable[[], object]]]:
     place = loading.LoadContext(base / WORKSPACE, base)
     there = loading.builtin_names()
+    for index, path in enumerate(settings.paths):
+        yield ("paths", index), partial(loading.python_files, base, path)
     for index, entry in enumerate(settings.registry):
-        if not entry.enabled or "." in entry.name or (settings.paths and entry.name not in there):
-            continue
-        try:
-            loading.by_name(entry.name, entry.parameters, place)
-        except ConfigError as error:
-            yield ("registry", index), str(error)
-    try:
-        dialect(settings.tool_format)
-    except ConfigError as error:
-        yield ("tool_format",), str(error)
+        if entry.enabled and "." not in entry.name and (entry.name in there or not settings.paths):
+            yield ("registry", index), partial(loading.by_name, entry.name, entry.parameters, place)
+    yield ("tool_format",), partial(dialect, settings.tool_format)
 
 
 class ToolCheck:

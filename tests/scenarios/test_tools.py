@@ -215,13 +215,14 @@ async def test_a_model_is_told_of_the_form_that_the_file_names(fakes: FakeProvid
             {"registry": ["calculator"], "tool_format": "jsn"},
             "discussion.tools.tool_format: There is no tool_format 'jsn'; did you mean 'json'?",
         ),
+        ({"registry": ["shout"], "paths": ["missing.py"]}, "discussion.tools.paths[0]: There is no file "),
         (
             {"registry": ["calculator"], "approval": {"ask": "calculater"}},
             "discussion.tools.approval.ask[0]: no tool 'calculater' is registered in discussion.tools.registry; "
             "did you mean 'calculator'?",
         ),
     ],
-    ids=["unknown", "option", "value", "format", "approval"],
+    ids=["unknown", "option", "value", "format", "file", "approval"],
 )
 async def test_mistakes_in_tools_are_told_with_their_place_before_anything_runs(
     fakes: FakeProviders, tools: Any, said: str

@@ -69,7 +69,7 @@ def _kind_by_form(text: str, piece: Piece, before: str, behind: str, *, is_weak:
 
 
 def _is_within_sentence(text: str, piece: Piece, before: str, behind: str) -> bool:
-    """Returns whether a sentence continues after a call in lower case: `<call> would delete everything`.
+    """Returns whether a sentence continues after a call, in lower case or with a comma: `<call> would delete it`.
 
     The sentence may continue below the call if no punctuation preceded it, else only on its line. Special tokens never
     occur within a sentence.
@@ -78,11 +78,11 @@ def _is_within_sentence(text: str, piece: Piece, before: str, behind: str) -> bo
     if not before or piece.is_bare or text.startswith(_TOKENS, piece.start):
         return False
     last = text[max(0, piece.end - 80) : piece.end]
-    behind = last[len(last.rstrip()) :] + behind  # a piece includes the white space after it
+    behind = last[len(last.rstrip(" \n\t\r,")) :] + behind  # a piece includes the comma and white space after it
     if before[-1].isalnum() and (below := _GOES_ON_BELOW.match(behind)) and behind[below.end()].islower():
         return True
     beside = _GOES_ON_BESIDE.match(behind)
-    return beside is not None and not behind[beside.end()].isupper()
+    return beside is not None and ("," in beside[0] or not behind[beside.end()].isupper())
 
 
 def _goes_on_below(before: str, behind: str) -> bool:

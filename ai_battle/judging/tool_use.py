@@ -245,13 +245,17 @@ def _declines(case: Case) -> bool:
 def _denies_more(case: Case) -> bool:
     """Checks whether a "no" goes beyond the results: "No, it isn't." and "none" of an empty list may be right.
 
-    "There is no Dockerfile." answers a question whether there is one; "I have no access" does not.
+    "I see no Dockerfile." answers a question whether there is one; "I can't tell" does not.
     """
     if not has_word_anywhere(case.text, "negation") or _BARE_NO.match(case.text):
         return False
-    if asks_whether(case.question) and not has_word_anywhere(case.text, "own"):
+    if asks_whether(case.question) and _finds_nothing(case.text):
         return False
     return not any(_has_empty_value(result.text) for result in case.results)
+
+
+def _finds_nothing(text: str) -> bool:
+    return has_word_anywhere(text, "finding") or not has_word_anywhere(text, "own")
 
 
 @lru_cache(maxsize=256)

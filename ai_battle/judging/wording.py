@@ -1,18 +1,26 @@
 """Checks what an answer says about itself, whose turn it is, and what makes it poor at once."""
 
 import math
+from functools import partial
 from itertools import islice
 
 from ..core.messages import Role
 from ..signals.asked_parts import lacks_part
+from ..signals.comparisons import denies_itself
 from ..signals.consensus import parts
 from ..signals.endings import breaks_off, is_cut_off, leads_nowhere, repeats, share_without_news
 from ..signals.endings import stops_short as lacks_last_stop
 from ..signals.instruction_following import is_in_wrong_language, misses_form, repeats_turn
 from ..signals.instruction_following import runs_on as writes_others
-from ..signals.invention import takes_anything
-from ..signals.languages import novelty, plain_words, words_everywhere
-from ..signals.refusals import PHRASE_CHARACTERS, denies_itself, excuses_itself, only_announces, only_replies
+from ..signals.languages import name_stems, novelty, plain_words, sentences, words_everywhere
+from ..signals.refusals import (
+    PHRASE_CHARACTERS,
+    STEM_LENGTH,
+    denies_access,
+    excuses_itself,
+    only_announces,
+    only_replies,
+)
 from ..signals.refusals import gives_up as only_gives_up
 from ..signals.refusals import only_offers as offers_only
 from .case import Case, head_and_tail
@@ -22,6 +30,7 @@ from .tool_use import call_measures, has_informative_results
 from .working import final_missing
 
 LEAST_TOKENS, _DOTS = 5, ".\u2026 \n"
+DESCRIPTION_CHARACTERS = 300
 NO_STOP = 0.25
 """The value of a missing full stop without other signs of a cut: many right answers lack it."""
 
@@ -55,11 +64,29 @@ def only_gives_up_(case: Case) -> float:
     """Returns 1 for an answer that only says that it can't. After results, "nothing found" may be what they show."""
     if case.calls or len(case.text) > PHRASE_CHARACTERS:
         return 0.0
-    # "I can't run commands" says no more than "I can't" where a tool runs commands.
-    known = (*(tool.description for tool in case.context.tools), case.prompt)
-    if not only_gives_up(case.text, "\n".join(known)) or _may_refuse(case) or _asks_nothing(case):
+    if _denies_access(case):
+        return 1.0
+    if not only_gives_up(case.text, case.prompt) or _may_refuse(case) or _asks_nothing(case):
         return 0.0
     return float(not case.results or (has_informative_results(case) and excuses_itself(case.text)))
+
+
+def _denies_access(case: Case) -> bool:
+    """Checks whether an answer denies what an offered tool gives: "I can't run commands" where one runs them."""
+    if case.results or not case.context.tools:
+        return False
+    return denies_access(case.text, case.prompt, partial(_is_of_tools, case))
+
+
+def _is_of_tools(case: Case, word: str) -> bool:
+    return word[:STEM_LENGTH] in case.once(_tool_words)
+
+
+def _tool_words(case: Case) -> frozenset[str]:
+    """Returns how the words of the tools' names and of the first sentences of their descriptions begin."""
+    tools = case.context.tools
+    texts = [text for tool in tools for text in (tool.name, *sentences(tool.description[:DESCRIPTION_CHARACTERS])[:1])]
+    return frozenset(stem[:STEM_LENGTH] for text in texts for stem in name_stems(text))
 
 
 def empty_promise(case: Case) -> float:
@@ -98,7 +125,7 @@ def _may_refuse(case: Case) -> bool:
     """
     if case.family != "chat" or case.context.history or any(step.has_news for step in case.steps):
         return False
-    return bool(case.context.tools) and not any(map(takes_anything, case.context.tools))
+    return bool(case.context.tools)
 
 
 def _asks_nothing(case: Case) -> bool:

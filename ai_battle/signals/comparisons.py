@@ -1,11 +1,12 @@
-"""Checks whether an answer compares two numbers rightly ("9.8 is larger than 9.11")."""
+"""Checks whether an answer contradicts itself, or compares two numbers wrongly ("9.8 is smaller than 9.11")."""
 
 import re
 from collections.abc import Collection, Iterator
+from itertools import pairwise
 from operator import gt, lt
 
 from .cleaning import without_emphasis
-from .languages import content_stems
+from .languages import closed_words, content_stems, language_of, plain_words, sentences
 from .numbers import readings
 from .units import conversions, units
 
@@ -90,3 +91,74 @@ def _is_ordered(one: float, other: float, larger: str, scales: Collection[float]
 def _value(written: str) -> float:
     number, _, divisor = written.replace("\u2212", "-").partition("/")
     return float(number) / (float(divisor or 1) or 1)
+
+
+SENTENCES_COMPARED = 60
+_VERDICT = re.compile(r"^\W{0,4}(yes|no|true|false)\b")
+_CONCLUSION = re.compile(
+    r"\b(?:so|therefore|thus|hence),? (?:the answer is |it is )?(yes|no|true|false)\b", re.IGNORECASE
+)
+_SAME = {"yes": True, "true": True, "no": False, "false": False}
+_AUXILIARIES = frozenset(("do", "does", "did"))
+_LEAST_WORDS = 3
+_MEASURED = re.compile(
+    r"\b([a-z][\w-]{0,20}) (?:is |has |was |weighs |costs |measures |counts )?"
+    r"\(?(\d[\d,]{0,14}(?:\.\d{1,6})?)(?: (thousand|million|billion))?(?=\W|[a-z]{1,3}\b)"
+)
+_MORE = ("heavi", "larg", "bigg", "old", "tall", "long", "high", "dear")
+_LESS = ("light", "small", "young", "short", "low", "cheap")
+_HOW = "|".join((*_MORE, *_LESS))
+_COMPARES = re.compile(
+    r"\b(?:so|therefore|thus|hence),? (?:the )?(?:(\w[\w-]{0,20})(?: \w{1,12})? (?:is|costs|weighs|has|are)(?: the)?"
+    rf" ({_HOW})e?(?:st|r)|({_HOW})e?st(?: \w{{1,12}})? is (?:the )?(\w[\w-]{{0,20}}))\b"
+)
+_THOUSANDS = {"": 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+
+
+def denies_itself(text: str, prompt: str = "") -> bool:
+    """Checks whether an answer contradicts itself. Measures that it compares may be given in the prompt."""
+    answer, question = text[:MAX_CHARACTERS].lower(), prompt[-MAX_CHARACTERS:].lower()
+    return _turns_round(answer) or _says_the_opposite(answer, language_of(text)) or _compares_wrongly(answer, question)
+
+
+def _turns_round(text: str) -> bool:
+    """Checks whether an answer opens with yes and concludes with no, or the reverse."""
+    opened = _VERDICT.match(text)
+    concluded = _CONCLUSION.findall(text) if opened else []
+    return opened is not None and bool(concluded) and _SAME[opened[1]] != _SAME[concluded[-1]]
+
+
+def _says_the_opposite(text: str, language: str) -> bool:
+    """Checks whether two neighbouring sentences differ only by a negation."""
+    if not language:
+        return False
+    negations = closed_words(language, "negation")[0]
+    if negations.isdisjoint(plain_words(text)):
+        return False
+    stated = [
+        frozenset(plain_words(sentence)) - _AUXILIARIES
+        for sentence in sentences(text)[:SENTENCES_COMPARED]
+        if sentence[-1] != "?"
+    ]
+    return any(
+        one - negations == other - negations
+        and len(one - negations) >= _LEAST_WORDS
+        and one.isdisjoint(negations) != other.isdisjoint(negations)
+        for one, other in pairwise(stated)
+    )
+
+
+def _compares_wrongly(text: str, question: str) -> bool:
+    """Checks whether an answer gives two measures and calls the smaller one larger, or the reverse."""
+    if not (found := _COMPARES.search(text)):
+        return False
+    who, how = (found[1], found[2]) if found[1] else (found[4], found[3])
+    values = dict((*_measures(question), *_measures(text[: found.start()])))
+    if len(values) < 2 or who not in values:
+        return False
+    return values[who] != (max if how in _MORE else min)(values.values())
+
+
+def _measures(text: str) -> Iterator[tuple[str, float]]:
+    for who, number, unit in _MEASURED.findall(text):
+        yield who, float(number.replace(",", "")) * _THOUSANDS[unit]

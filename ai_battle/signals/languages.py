@@ -78,7 +78,8 @@ def has_word(text: str, language: str, kind: str) -> bool:
     """Checks whether a text has a word of a kind, or a pair of words that the list joins with an underscore."""
     words, stems = closed_words(language, kind)
     if language in UNSPACED:
-        return any(word in text for word in words)
+        folded = text.casefold()
+        return any(word in folded for word in words)
     words_ = plain_words(text)
     return any(word in words or word.startswith(stems) for word in words_) or not words.isdisjoint(
         map("_".join, pairwise(words_))

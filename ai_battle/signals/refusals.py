@@ -1,9 +1,8 @@
-"""Checks whether an answer refuses, only announces or offers something, or contradicts itself; removes courtesies."""
+"""Checks whether an answer refuses, or only announces or offers something; removes courtesies."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
-from itertools import pairwise
 
 from .languages import (
     UNSPACED,
@@ -89,6 +88,8 @@ PHRASE_CHARACTERS = 260
 """The most characters of an answer that may consist of phrases alone."""
 MAX_OTHER_WORDS = 3
 """The most words, apart from the closed classes, of an answer that gives up."""
+REFUSAL_SENTENCES = 2
+"""The sentences at the start of an answer of which one may deny access."""
 STEM_LENGTH = 4
 """Two words with this many equal first letters count as forms of one."""
 _LABEL = re.compile(
@@ -99,11 +100,6 @@ _UNSPACED_PIECE = re.compile(r"[^\W_\u3040-\u9fff]+|[\u3040-\u9fff]{1,2}")
 _GIVEN = re.compile(
     r"(?<!\w)[\"'\u201c\u201e\u00ab\u300c]([^\n]{2,260}?)[\"'\u201d\u00bb\u300d](?!\w)"
     r"|[:\uff1a]\s*([^\s:\uff1a\"'][^:\uff1a]*)\Z"
-)
-_SOMEBODY_ELSE = re.compile(
-    r"\b(?:nobody|no[ -]one|niemand|keiner|personne|nadie|ningu\u00e9m|nessuno|nikt|kimse"
-    r"|\u043d\u0438\u043a\u0442\u043e)\b",
-    re.IGNORECASE,
 )
 _DIGITS = re.compile(r"\d+")
 _FIRST = re.compile(r"[\W_]{0,3}([^\W\d_]{1,8})(?=[.!,:;\u3002\uff0c\uff01]|$)")
@@ -152,7 +148,7 @@ def only_replies(prompt: str) -> bool:
 def _only_greets(text: str, language: str, prompt: str) -> bool:
     if not text.endswith((*QUESTION_MARKS, ".", "!", "\u3002", "\uff01")) or not has_word(text, language, "offer"):
         return False
-    of_prompt = _leftovers(prompt[:PHRASE_CHARACTERS], language, "offer", "courtesy")
+    of_prompt = _leftovers(prompt[:PHRASE_CHARACTERS], language, "offer", "courtesy", "thanks")
     left = _leftovers(text, language, "offer", "courtesy")
     if has_word(text, language, "negation") and not has_word(text, language, "closing"):
         return False
@@ -162,14 +158,49 @@ def _only_greets(text: str, language: str, prompt: str) -> bool:
 def _only_denies(text: str, language: str, prompt: str) -> bool:
     if text.endswith((":", "\uff1a")) or not has_word(text, language, "negation") or _is_verdict(text, language):
         return False
-    if not has_word(text, language, "own") and (not _excuses(text, language) or _SOMEBODY_ELSE.search(text)):
+    if not _is_own(text, language, prompt):
         return False
     left = _leftovers(text, language, "negation", "excuse")
     return len(left) <= MAX_OTHER_WORDS and len(_new(left, prompt)) <= (0 if _asks_about_asker(prompt, language) else 1)
 
 
+def _is_own(text: str, language: str, prompt: str) -> bool:
+    """Checks whether a denial excuses the speaker. "I did not." answers whether, and "Nobody knows." is an answer."""
+    if has_word(text, language, "own"):
+        return _excuses(text, language) or not asks_whether(prompt)
+    return _excuses(text, language) and not has_word(text, language, "nobody")
+
+
 def _asks_about_asker(prompt: str, language: str) -> bool:
     return prompt.rstrip().endswith(QUESTION_MARKS) and has_word(prompt, language, "own")
+
+
+def denies_access(text: str, prompt: str, of_tools: Callable[[str], bool]) -> bool:
+    """Checks whether a short text denies access to what the tools work with, or wants it pasted.
+
+    `of_tools` tells whether a word is one of the tools'. A word of the prompt that is not may be what no tool does.
+    """
+    return any(
+        _is_of_tools(_leftovers(sentence, language, "negation", "excuse", "access"), prompt, of_tools)
+        for part, language in _read(text)
+        for sentence in sentences(part)[:REFUSAL_SENTENCES]
+        if has_word(sentence, language, "paste") or (_denies(sentence, language) and not _replies(part, language))
+    )
+
+
+def _is_of_tools(left: list[str], prompt: str, of_tools: Callable[[str], bool]) -> bool:
+    strange = [word for word in left if not of_tools(word) and not word.isdecimal()]
+    return len(strange) < len(left) and len(strange) <= 1 and _new(strange, prompt) == strange
+
+
+def _denies(sentence: str, language: str) -> bool:
+    """Checks for denied access without a condition, an alternative or a question which one is meant."""
+    limits = any(has_word(sentence, language, kind) for kind in ("clause", "contrast", "interrogative"))
+    return not limits and has_word(sentence, language, "negation") and has_word(sentence, language, "access")
+
+
+def _replies(text: str, language: str) -> bool:
+    return text.endswith(QUESTION_MARKS) or _is_verdict(text, language)
 
 
 def excuses_itself(text: str) -> bool:
@@ -320,72 +351,3 @@ def _new(leftovers: list[str], prompt: str) -> list[str]:
 def _closed_pattern(language: str, kinds: tuple[str, ...]) -> re.Pattern[str]:
     words, _ = closed_words(language, "function", *kinds)
     return re.compile("|".join(map(re.escape, sorted(words, key=len, reverse=True))))
-
-
-LONGEST_DENIAL, MOST = 1_500, 60
-_VERDICT = re.compile(r"^\W{0,4}(yes|no|true|false)\b")
-_CONCLUSION = re.compile(
-    r"\b(?:so|therefore|thus|hence),? (?:the answer is |it is )?(yes|no|true|false)\b", re.IGNORECASE
-)
-_SAME = {"yes": True, "true": True, "no": False, "false": False}
-_AUXILIARIES = frozenset(("do", "does", "did"))
-_LEAST_WORDS = 3
-_MEASURED = re.compile(
-    r"\b([a-z][\w-]{0,20}) (?:is |has |was |weighs |costs |measures |counts )?"
-    r"\(?(\d[\d,]{0,14}(?:\.\d{1,6})?)(?: (thousand|million|billion))?(?=\W|[a-z]{1,3}\b)"
-)
-_MORE = ("heavi", "larg", "bigg", "old", "tall", "long", "high", "dear")
-_LESS = ("light", "small", "young", "short", "low", "cheap")
-_HOW = "|".join((*_MORE, *_LESS))
-_COMPARES = re.compile(
-    r"\b(?:so|therefore|thus|hence),? (?:the )?(?:(\w[\w-]{0,20})(?: \w{1,12})? (?:is|costs|weighs|has|are)(?: the)?"
-    rf" ({_HOW})e?(?:st|r)|({_HOW})e?st(?: \w{{1,12}})? is (?:the )?(\w[\w-]{{0,20}}))\b"
-)
-_THOUSANDS = {"": 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
-
-
-def denies_itself(text: str, prompt: str = "") -> bool:
-    """Checks whether an answer contradicts itself. Measures that it compares may be given in the prompt."""
-    answer, question = text[:LONGEST_DENIAL].lower(), prompt[-LONGEST_DENIAL:].lower()
-    return _turns_round(answer) or _says_the_opposite(answer, language_of(text)) or _compares_wrongly(answer, question)
-
-
-def _turns_round(text: str) -> bool:
-    """Checks whether an answer opens with yes and concludes with no, or the reverse."""
-    opened = _VERDICT.match(text)
-    concluded = _CONCLUSION.findall(text) if opened else []
-    return opened is not None and bool(concluded) and _SAME[opened[1]] != _SAME[concluded[-1]]
-
-
-def _says_the_opposite(text: str, language: str) -> bool:
-    """Checks whether two neighbouring sentences differ only by a negation."""
-    if not language:
-        return False
-    negations = closed_words(language, "negation")[0]
-    if negations.isdisjoint(plain_words(text)):
-        return False
-    stated = [
-        frozenset(plain_words(sentence)) - _AUXILIARIES for sentence in sentences(text)[:MOST] if sentence[-1] != "?"
-    ]
-    return any(
-        one - negations == other - negations
-        and len(one - negations) >= _LEAST_WORDS
-        and one.isdisjoint(negations) != other.isdisjoint(negations)
-        for one, other in pairwise(stated)
-    )
-
-
-def _compares_wrongly(text: str, question: str) -> bool:
-    """Checks whether an answer gives two measures and calls the smaller one larger, or the reverse."""
-    if not (found := _COMPARES.search(text)):
-        return False
-    who, how = (found[1], found[2]) if found[1] else (found[4], found[3])
-    values = dict((*_measures(question), *_measures(text[: found.start()])))
-    if len(values) < 2 or who not in values:
-        return False
-    return values[who] != (max if how in _MORE else min)(values.values())
-
-
-def _measures(text: str) -> Iterator[tuple[str, float]]:
-    for who, number, unit in _MEASURED.findall(text):
-        yield who, float(number.replace(",", "")) * _THOUSANDS[unit]

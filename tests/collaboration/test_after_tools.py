@@ -42,6 +42,7 @@ def test_most_answers_that_tell_something_else_are_found() -> None:
         ("Do any tests fail?", "There are no failing tests.", "............ [100%]\n12 passed in 0.31s", False),
         ("Is a Dockerfile in src?", "There is no Dockerfile in src.", "main.py util.py parser.py lexer.py", False),
         ("Ist ein Dockerfile in src?", "Dort ist kein Dockerfile.", "main.py util.py parser.py lexer.py", False),
+        ("Is a Dockerfile in src?", "I see no Dockerfile there.", "main.py util.py parser.py lexer.py", False),
         ("Are there open issues?", "There are no open issues.", "#12 closed: crash\n#13 closed: typo", False),
         ("Is there a TODO left?", "I found no TODO.", "exit code 0\n(no output)", False),
         ("Which issues are there?", "There are no issues.", "#12 Crash at start\n#13 Typo in the manual", True),

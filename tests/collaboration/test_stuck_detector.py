@@ -215,11 +215,30 @@ def test_no_call_though_several_tools_are_offered_is_stuck_unless_tools_have_ans
 
 def test_refusing_is_no_failure_where_no_offered_tool_fits() -> None:
     refusal = "I'm sorry, but I can't do that with the tools at hand."
-    shell = ToolSpec("bash", "Runs a command.", {"properties": {"command": {"type": "string"}}})
     assert assess(refusal, "Tell me a joke.", Context(tools=(WEATHER,))).at_once is False
     assert assess(refusal, "Tell me a joke.").at_once
     assert assess(refusal, ASKED, Context(tools=(WEATHER,))).at_once
-    assert assess("I can't run commands.", "Rename foo to bar in utils.py.", Context(tools=(shell,))).at_once
+
+
+@pytest.mark.parametrize(
+    ("answer", "prompt", "stuck"),
+    [
+        ("I can't run commands.", "Rename foo to bar in utils.py.", True),
+        ("I cannot look into your mailbox.", "Has the bank written?", True),
+        ("As a language model I have no access to a mailbox.", "Has the bank written?", True),
+        ("Please paste the mail so that I can read it.", "What does Bob want?", True),
+        ("I can't delete mails.", "Delete all mails of Bob.", False),
+        ("I can search the mailbox but I can't change it.", "Move Bob's letter to the archive.", False),
+        ("I can't look into the mailbox without your consent. May I?", "Has the bank written?", False),
+        ("No, I can't see your screen.", "Can you see my screen?", False),
+        ("I haven't sent any mails.", "Have you sent any mails?", False),
+        ("I can't order food, sorry.", "Order a pizza.", False),
+    ],
+)
+def test_denied_access_is_a_failure_where_a_tool_has_it(answer: str, prompt: str, stuck: bool) -> None:
+    shell = ToolSpec("bash", "Runs a command.", {"properties": {"command": {"type": "string"}}})
+    inbox = ToolSpec("search_mails", "Searches the mailbox.", {"properties": {"query": {"type": "string"}}})
+    assert assess(answer, prompt, Context(tools=(shell, inbox))).stuck is stuck
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.conversation.run_config import of_run, with_changes
+from ai_battle.conversation.run_config import is_over_after, of_run, with_changes
 from ai_battle.core.ledger import SpendingLimits
 from ai_battle.executors import LOCAL
 from ai_battle.reporting.comparison import RECORDED, ComparedRun
@@ -56,7 +56,7 @@ def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: 
     """Continue from a turn of the run in RUN_DIR, in a new run. It is live; -n makes several.
 
     Earlier turns are not paid for again. With a change and several branches, as many runs continue without the change,
-    so that both can be compared.
+    so that both can be compared, unless the run was over after that turn.
     """
     pattern = _pattern(expect)
     goal = () if how["goal"] is None else (f"discussion.goal={json.dumps(how['goal'])}",)
@@ -85,15 +85,18 @@ def _plan(
     """Yields the runs. Those without the change come first, as the others are compared with them."""
 
     plan = partial(plan_run, out=how["out"], origin=(run_dir.absolute(), turn))
-    baseline = how["baseline"]
-    if baseline is None:
-        baseline = branches if branches > 1 else 0
+    baseline = _usual_baseline(run_dir, turn, branches) if how["baseline"] is None else how["baseline"]
     if is_changed and baseline:
         as_it_was = with_approval(of_run(run_dir), how["approve"])
         as_it_was = as_it_was.with_overrides(*shortcuts(None, None, how["judge"]))
         yield from (plan(as_it_was, UNCHANGED, number) for number in range(1, baseline + 1))
     variant = CHANGED if is_changed else UNCHANGED
     yield from (plan(with_change, variant, number) for number in range(1, branches + 1))
+
+
+def _usual_baseline(run_dir: Path, turn: int, branches: int) -> int:
+    """Returns how many branches without a change are compared: none with a single one, or if nothing can follow."""
+    return 0 if branches == 1 or is_over_after(run_dir, turn) else branches
 
 
 def _pattern(expect: str | None) -> re.Pattern[str] | None:

@@ -16,7 +16,9 @@ from ..core.redaction import Redactor
 from .person import keyboard
 from .plan import Plan
 from .reading import CONFIG, progress
+from .resuming import events_through
 from .setup import FileSetup, load_checked
+from .state import State
 
 _IDLE = {"type": "scripted", "script": ["(as recorded)"]}
 
@@ -47,6 +49,15 @@ def plan_of(run_dir: Path) -> tuple[Plan, Redactor]:
     """Returns the plan of a run, without its models, and the redactor for its secrets."""
     source = FileSetup.of(load_checked(config_without_models(_kept_config(run_dir))), keyboard)
     return source.build({}).plan, source.redactor
+
+
+def is_over_after(run_dir: Path, turn: int) -> bool:
+    """Checks whether a run's own configuration leaves nothing to be said after a turn."""
+    plan, _ = plan_of(run_dir)
+    state = State(plan)
+    for event in events_through(run_dir, turn):
+        state.apply(event)
+    return bool(state.stop_reason) and not plan.outcome
 
 
 def recast(config: Mapping[str, Any], name: str, type_: str) -> dict[str, Any]:

@@ -247,12 +247,13 @@ class TestBadInput:
     def test_the_outcome_of_a_run_that_was_over_is_all_that_is_asked_for(
         self, ai_battle: Run, talk: Path, fakes: FakeProviders
     ) -> None:
-        fakes.openai.says("The minutes: they counted.")
+        """Also of several branches: none goes on without the change, since nothing is left to be said."""
+        fakes.openai.always("The minutes: they counted.")
         wish = "discussion.outcome=Write the minutes."
-        assert ai_battle("fork", talk, "--at", 40, "--set", wish, "--out", "b", "-q").code == 0
+        assert ai_battle("fork", talk, "--at", 40, "--set", wish, "-n", 2, "--out", "b", "-q").code == 0
 
-        assert [path.read_text().strip() for path in Path("b").rglob("outcome.md")] == ["The minutes: they counted."]
-        assert len(fakes.openai.requests) == 1
+        assert [path.read_text() for path in Path("b").rglob("outcome.md")] == ["The minutes: they counted.\n"] * 2
+        assert len(fakes.openai.requests) == 2
 
     def test_more_rounds_let_a_run_that_was_over_go_on(self, ai_battle: Run, letters: Path) -> None:
         ai_battle(

@@ -39,12 +39,12 @@ lint: $(VENV)/.dev
 unit: $(VENV)/.dev
 	@$(call at_once,$(UNITS))
 
-# Each process collects only the tests that it runs, and those of most work begin first.
-ROOMS := collaboration scenarios tools cli providers wire conversation
-UNITS := unit/server unit/others $(ROOMS:%=unit/%)
+# Each process collects only the tests that it runs, those that load the same SDKs share one, and most work begins first.
+ROOMS := server providers+wire+conversation tools collaboration scenarios cli
+UNITS := unit/others $(ROOMS:%=unit/%)
 
-$(UNITS): TESTS = $(@:unit/%=tests/%)
-unit/others: TESTS = tests $(patsubst unit/%,--ignore=tests/%,$(filter-out unit/others,$(UNITS)))
+$(UNITS): TESTS = $(addprefix tests/,$(subst +, ,$(@F)))
+unit/others: TESTS = tests $(addprefix --ignore=tests/,$(subst +, ,$(ROOMS)))
 $(UNITS): $(VENV)/.dev
 	@$(call part,$(BIN)/pytest -q -m "not slow" $(TESTS))
 

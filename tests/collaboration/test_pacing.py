@@ -77,6 +77,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_what_a_rate_comes_to_is_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [pair] = pairs = read_pairs(folder)
     found = row(pair, pairs, 0.3)

@@ -109,6 +109,7 @@ def test_below_fifty_labels_only_the_cut_moves() -> None:
     assert few.calibration.corrections == {}
 
 
+@pytest.mark.slow
 def test_a_limit_in_dollars_is_a_share_of_help_that_is_never_exceeded() -> None:
     """Answers that are judged alike are helped all or none, so the share can be smaller."""
     made = answers(100)

@@ -80,7 +80,9 @@ def is_paid_twice(kept: list[Event]) -> bool:
     return bool(open_turn) and isinstance(open_turn[-1], ModelReplied)
 
 
-@pytest.mark.parametrize("kind", SETTINGS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow if number % 3 else ()) for number, kind in enumerate(SETTINGS)]
+)
 async def test_wherever_the_journal_ends_the_resumed_run_says_the_same_and_repeats_nothing(
     kind: str, tmp_path: Path
 ) -> None:

@@ -42,7 +42,7 @@ def discussion(type_: str, section: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.fixture(params=[*(pytest.param(api, marks=pytest.mark.slow) for api in ("openai", "anthropic")), "gguf"])
+@pytest.fixture(params=["openai", "anthropic", "gguf"])
 async def manager(
     request: pytest.FixtureRequest, address: str, model: Path, tmp_path: Path
 ) -> AsyncIterator[ConversationManager]:
@@ -59,6 +59,7 @@ async def manager(
         await client.aclose()
 
 
+@pytest.mark.slow
 async def test_twenty_turns_are_streamed_and_counted(manager: ConversationManager) -> None:
     result = await manager.run_discussion(log := EventLog())
 

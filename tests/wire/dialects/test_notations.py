@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ai_battle.wire.dialects.reader import StreamingReader, parse_tool_calls, read
 
 _TEXT, _NUMBER = {"type": "string"}, {"type": "integer"}
@@ -55,6 +57,7 @@ def test_a_call_is_read_in_whatever_notation_it_stands() -> None:
     assert found == {(row["offered"], row["text"]): row["calls"] for row in ROWS}
 
 
+@pytest.mark.slow
 def test_streamed_they_are_the_same_and_no_call_shows() -> None:
     for row in ROWS:
         reader = StreamingReader(OFFERED[row["offered"]])

@@ -52,6 +52,7 @@ def test_calls_are_run_where_they_are_meant_and_nowhere_else() -> None:
     assert found == {row["text"]: row["calls"] for row in ROWS}
 
 
+@pytest.mark.slow
 def test_streamed_they_are_the_same_and_the_text_of_a_proposal_is_shown_as_it_stands() -> None:
     for row in ROWS:
         reader = StreamingReader(TOOLS)

@@ -17,8 +17,6 @@ import pytest_asyncio
 
 from ai_battle.testing import FakeProvider, FakeProviders, call, fault, reply
 
-Fetched = tuple[int, dict[str, Any]]
-
 
 @pytest_asyncio.fixture
 async def http() -> AsyncIterator[aiohttp.ClientSession]:

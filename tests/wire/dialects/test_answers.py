@@ -8,7 +8,6 @@ from ai_battle.wire.dialects.reader import StreamingReader, parse_tool_calls, re
 from .writers import OFFERED
 
 ROWS = [json.loads(line) for line in (Path(__file__).parent / "answers.jsonl").read_text(encoding="utf-8").splitlines()]
-CALLING = [row for row in ROWS if row["calls"]]
 SILENT = [row["text"] for row in ROWS if not row["calls"]]
 
 

@@ -84,7 +84,8 @@ class CachedClient(ClientWrapper):
         kept_text = ""
         try:
             response = await self.client.complete(request, emit)
-            kept_text = _as_text(response, self._times.last_seconds)  # nothing was awaited since it was noted
+            # Nothing was awaited since the call's seconds were noted, so the last ones are its own.
+            kept_text = dumps({**response_to_json(response), "seconds": self._times.last_seconds}).decode()
             return response
         finally:
             self._cache.release(key, kept_text)
@@ -107,10 +108,6 @@ class CachedClient(ClientWrapper):
 def key_of(identity: str, request: ModelRequest) -> bytes:
     """Returns a digest of everything that affects the answer."""
     return hashlib.sha256(dumps([identity, request_digest(request)])).digest()
-
-
-def _as_text(response: ModelResponse, seconds: float) -> str:
-    return dumps({**response_to_json(response), "seconds": seconds}).decode()
 
 
 TOO_MANY = 429

@@ -90,7 +90,8 @@ def compare(before: Path, after: Path) -> BenchmarkComparison:
     only = _only(_with_results(first), _with_results(second))
     pairs = compare_pairs([((BEFORE, AFTER), first[name].values, second[name].values) for name in shared])
     changes = [_change(first[name], second[name], pair, datasets) for name, pair in zip(shared, pairs, strict=True)]
-    return BenchmarkComparison(tuple(sorted(changes, key=_urgency)), only, tuple(changed))
+    changes.sort(key=lambda change: (FIRST.index(change.verdict), change.found.found.mean))
+    return BenchmarkComparison(tuple(changes), only, tuple(changed))
 
 
 def _in_both(first: Mapping[str, SettingResult], second: Mapping[str, SettingResult]) -> list[str]:
@@ -100,10 +101,6 @@ def _in_both(first: Mapping[str, SettingResult], second: Mapping[str, SettingRes
 
 def _with_results(settings: Mapping[str, SettingResult]) -> Collection[str]:
     return [name for name, found in settings.items() if found.values]
-
-
-def _urgency(change: Change) -> tuple[int, float]:
-    return FIRST.index(change.verdict), change.found.found.mean
 
 
 def _only(first: Collection[str], second: Collection[str]) -> tuple[tuple[str, str], ...]:

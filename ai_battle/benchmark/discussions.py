@@ -7,6 +7,7 @@ from pathlib import Path
 from ..config.documents import find_nothing
 from ..config.loading import Check, LoadedDiscussion, load
 from ..config.tree import Node
+from ..conversation.asking import literal
 from .tasks import Task
 
 
@@ -23,9 +24,5 @@ def load_discussion(
 def with_goal(discussion: LoadedDiscussion, task: Task) -> LoadedDiscussion:
     """Returns the discussion of a task, whose own keys override those of the file. Raises `ConfigError`."""
     goal = {"goal": task.prompt, "initial_prompt": "", **(task.goal or {})}
-    return discussion.with_overrides(*(f"discussion.{key}={_yaml(value)}" for key, value in goal.items()))
-
-
-def _yaml(value: object) -> str:
-    """Encodes a value as YAML, escaping what looks like a variable in a task."""
-    return json.dumps(value, ensure_ascii=False).replace("${", "$${")
+    written = {key: literal(json.dumps(value, ensure_ascii=False)) for key, value in goal.items()}
+    return discussion.with_overrides(*(f"discussion.{key}={value}" for key, value in written.items()))

@@ -49,15 +49,11 @@ def difference(a: Mapping[str, float], b: Mapping[str, float]) -> PairedDifferen
     off = [y - x for x, y in zip(first, second, strict=True)]
     if not off:
         return PairedDifference(0, 0.0, Interval(-1.0, 1.0), 1.0, 0, 0, 1.0)
-    signs = Counter(map(_sign, off))
+    signs = Counter((each > TOLERANCE) - (each < -TOLERANCE) for each in off)
     decided = all(each in (-1, 0, 1) for each in off)
     p = mcnemar(signs[1], signs[-1]) if decided else sign_flips(off)
     interval, spread = _interval(first, second, off), _squares(off)
     return PairedDifference(len(off), fmean(off), interval, p, signs[1], signs[-1], spread)
-
-
-def _sign(number: float) -> int:
-    return (number > TOLERANCE) - (number < -TOLERANCE)
 
 
 def mcnemar(gained: int, lost: int) -> float:

@@ -81,7 +81,7 @@ def setting_results(store: Store) -> list[SettingResult]:
 
 
 def _setting_result(store: Store, name: str, described: Mapping[str, Any]) -> SettingResult:
-    samples = tuple(map(_without_texts, store.samples(name)))
+    samples = tuple(replace(each, answer="", small_answer="", large_answer="") for each in store.samples(name))
     counted = tuple(sample.with_unscored_rule(store.unscored_rule) for sample in samples)
     return SettingResult(name, described, counted, Counter(each.score.why for each in samples if each.is_unreadable))
 
@@ -99,10 +99,6 @@ def by_task(samples: Iterable[Sample], of: Callable[[Sample], float | None]) -> 
         if value is not None:
             found.setdefault(sample.task, []).append(value)
     return {task: fmean(values) for task, values in found.items()}
-
-
-def _without_texts(sample: Sample) -> Sample:
-    return replace(sample, answer="", small_answer="", large_answer="")
 
 
 Axis = Literal["dollars", "tokens", "seconds"]

@@ -84,17 +84,14 @@ def _settings_of(section: SettingSettings, place: KeyPath) -> Iterator[Setting]:
     values = [value if isinstance(value, list) else [value] for value in section.grid.values()]
     for combination in product(*values):
         chosen = dict(zip(section.grid, combination, strict=True))
-        yield _setting(_settings_with(section, chosen, place), _name(section.name, chosen), place)
+        name = " ".join((section.name, *(f"{key}={_short_value(value)}" for key, value in chosen.items())))
+        yield _setting(_settings_with(section, chosen, place), name, place)
 
 
 def _check_key(key: str, path: KeyPath) -> None:
     known = [name for name in SettingSettings.model_fields if name not in _FIXED]
     if key not in known:
         raise SettingError(Problem(path, f"is not a key of a setting{near(key, known)}", key=True))
-
-
-def _name(name: str, chosen: Mapping[str, Any]) -> str:
-    return " ".join((name, *(f"{key}={_short_value(value)}" for key, value in chosen.items())))
 
 
 def _short_value(value: Any) -> str:

@@ -76,7 +76,7 @@ def run(suite: str, out: Path | None, **how: Any) -> int:
     if not how["quiet"]:
         click.echo(forecast_line(expected), err=True)
     asyncio.run(require_models(loaded))
-    return _play(loaded, begin(loaded, out or _folder(loaded.name)), how)
+    return _play(loaded, begin(loaded, out or Path("bench") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{loaded.name}"), how)
 
 
 @command.command("resume")
@@ -164,10 +164,6 @@ def _play(suite: Suite, store: Store, how: dict[str, Any]) -> int:
         click.echo(f"Stopped by {ended.reason}. Continue with: {resume_it} --max-cost USD", err=True)
     nothing = all(row.failed == row.samples for row in summary.settings)
     return FAILED if ended.reason or nothing else DONE
-
-
-def _folder(name: str) -> Path:
-    return Path("bench") / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{name}"
 
 
 async def discuss(discussion: LoadedDiscussion, emit: Emit) -> str:

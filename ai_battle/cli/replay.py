@@ -5,7 +5,6 @@ import sys
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -103,14 +102,10 @@ def _report(run_dir: Path, swapped: Path, variant: str, *, as_json: bool) -> Non
 
 def _show(differences: list[Difference], *, as_json: bool) -> None:
     if as_json:
-        print_json([_to_json(difference) for difference in differences])
+        print_json([{**asdict(difference), "diff": difference.diff} for difference in differences])
         return
     for difference in differences:
         for line in difference.diff.splitlines():
             click.secho(line, fg={"+": "green", "-": "red"}.get(line[:1]))
     changed = sum(bool(difference.diff) for difference in differences)
     click.echo(f"{changed} of {len(differences)} turns are different.")
-
-
-def _to_json(difference: Difference) -> dict[str, Any]:
-    return {**asdict(difference), "diff": difference.diff}

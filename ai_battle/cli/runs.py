@@ -5,7 +5,6 @@ import webbrowser
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -48,7 +47,7 @@ def list_(folder: Path, limit: int, as_json: bool) -> None:
     places = run_directories(folder)
     found = [RunOverview.read(place) for place in places[:limit]]
     if as_json:
-        print_json([_to_json(run) for run in found])
+        print_json([{**asdict(run), "run_dir": str(run.run_dir)} for run in found])
         return
     if not found:
         click.echo(f'{folder} has no runs; to begin one: ai-battle talk "a topic" -m TYPE -m TYPE', err=True)
@@ -118,7 +117,3 @@ def _cells(run: RunOverview) -> tuple[str, ...]:
     cost = "" if run.turns is None else dollars(run.cost_usd)
     turns = "" if run.turns is None else str(run.turns)
     return printable(run.run_dir.name), printable(", ".join(dict.fromkeys(run.models))), status, turns, cost
-
-
-def _to_json(run: RunOverview) -> dict[str, Any]:
-    return {**asdict(run), "run_dir": str(run.run_dir)}

@@ -1,7 +1,7 @@
 """Asks all providers for their models at once."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,11 +24,11 @@ def survey(providers: Sequence[str] = ()) -> Sequence[SurveyedProvider]:
     """Asks `providers`, by default all that can be asked here."""
     traits = {name: provider_traits(name) for name in known_providers()}
     chosen = providers or [name for name, each in traits.items() if not (each.recited or each.human)]
-    return asyncio.run(_survey(chosen))
 
+    async def ask_all() -> Sequence[SurveyedProvider]:
+        return await asyncio.gather(*map(_survey_one, chosen))
 
-async def _survey(providers: Iterable[str]) -> Sequence[SurveyedProvider]:
-    return await asyncio.gather(*map(_survey_one, providers))
+    return asyncio.run(ask_all())
 
 
 async def _survey_one(provider: str) -> SurveyedProvider:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import log
+from operator import attrgetter
 from typing import Protocol
 
 from ..core.client import ModelClient
@@ -58,16 +59,12 @@ class Judges(Protocol):
     def assess_response(self, request: ModelRequest, response: ModelResponse) -> Assessment: ...
 
 
-def _is_stuck(judged: Assessment) -> bool:
-    return judged.stuck
-
-
 async def assess(
     detector: Judges,
     turn: Turn,
     request: ModelRequest,
     draft: Draft,
-    decides: Callable[[Assessment], bool] = _is_stuck,
+    decides: Callable[[Assessment], bool] = attrgetter("stuck"),
     verified: Sequence[CheckResult] | None = None,
 ) -> Assessment:
     """Returns the detector's judgement after every check that could change what it `decides`.

@@ -146,7 +146,8 @@ class HelpAccount:
         self._helped += arrival.has_come
         if cost := self.large.get(speaker):
             usage = _answer_usage(mine, arrival.latest)
-            self._all_large = _plus(self._all_large, cost(usage) if usage else None)
+            paid, before = cost(usage) if usage else None, self._all_large
+            self._all_large = None if paid is None or before is None else round(before + paid, DOLLAR_DIGITS)
 
     def _kept_rows(self) -> Iterator[Mapping[str, Any]]:
         for (speaker, role), row in self._rows.items():
@@ -178,7 +179,3 @@ def _row(participant: str, role: str, calls: int, usage: Usage, seconds: float) 
         "seconds": round(seconds, 3),
         **({"estimated": True} if usage.estimated else {}),
     }
-
-
-def _plus(a: float | None, b: float | None) -> float | None:
-    return None if a is None or b is None else round(a + b, DOLLAR_DIGITS)

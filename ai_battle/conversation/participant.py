@@ -18,11 +18,9 @@ Cost: TypeAlias = Callable[[Usage], float | None]
 """Prices a usage on some model, in dollars; None if the price is unknown."""
 
 
-def _leaves_speaker_open(kind: Any) -> bool:
-    return any(each.name == "speaker" and each.default == "" for each in fields(kind))
-
-
-EVENTS_WITH_SPEAKER = tuple(filter(_leaves_speaker_open, get_args(Event)))
+EVENTS_WITH_SPEAKER = tuple(
+    kind for kind in get_args(Event) if any(each.name == "speaker" and each.default == "" for each in fields(kind))
+)
 """The events of a model, whose speaker the discussion fills in."""
 
 

@@ -335,9 +335,6 @@ class EventDispatcher:
             with self._border:
                 await self._listener(event)
         except AIBattleError as error:
-            await self._complain(error)
-
-    async def _complain(self, error: AIBattleError) -> None:
-        if not self._has_complained:
-            self._has_complained = True
-            await self(Warned(str(error)))
+            if not self._has_complained:
+                self._has_complained = True
+                await self(Warned(str(error)))

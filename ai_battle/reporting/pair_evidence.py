@@ -270,7 +270,8 @@ def _estimate(found: Iterable[tuple[float | None, float]]) -> Estimate | None:
 
 def _cells(each: FamilyEvidence) -> Sequence[str]:
     numbers = each.trials, each.wins, each.ties, each.losses, each.helped, each.needless
-    return (each.family, *(f"{number:,}" for number in numbers), _percent(each.loss))
+    loss = f"{each.loss.value:.1%} ({each.loss.low:.1%} to {each.loss.high:.1%})"
+    return (each.family, *(f"{number:,}" for number in numbers), loss)
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -291,7 +292,3 @@ def _interval(each: Estimate, digits: int) -> str:
     rounded = (round(number, digits) + 0.0 for number in (each.value, each.low, each.high))  # no -0.0
     numbers = (f"{number:.{digits}f}" for number in rounded)
     return "a request against the helper alone: {} ({} to {})".format(*numbers)
-
-
-def _percent(estimate: Estimate) -> str:
-    return f"{estimate.value:.1%} ({estimate.low:.1%} to {estimate.high:.1%})"

@@ -91,10 +91,6 @@ def attempt_words(event: AttemptFailed) -> str:
     return f"attempt {event.attempt} failed{cut}: {event.reason}"
 
 
-def _attempt_failed(event: AttemptFailed) -> str:
-    return f"{event.speaker or event.model}: {attempt_words(event)}"
-
-
 def _turn_failed(event: TurnFailed) -> str:
     then = "the turn was skipped" if event.policy == "skip" else "the run stopped"
     return f"Turn {event.turn}: {event.speaker} gave no answer ({then}): {event.error}"
@@ -137,17 +133,9 @@ def _file_described(event: FileDescribed) -> str:
     return f"Nobody could describe {event.file} to those who can't see it."
 
 
-def _outcome(event: Concluded) -> str:
-    return f"{event.speaker} gave the outcome: {file_name(event.text)}" if event.text else ""
-
-
 def _tool_proposed(event: ToolProposed) -> str:
     written = json.dumps(dict(event.call.arguments), ensure_ascii=False, default=str)
     return f"{event.speaker} proposes {event.call.name} {written}; it was not run: {proposal_reason(event)}"
-
-
-def _fabrication(event: FabricationSuspected) -> str:
-    return f"The next answer seems to report a result that no tool returned: {event.claim}"
 
 
 def _run_finished(event: RunFinished) -> str:
@@ -278,15 +266,17 @@ HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
 }
 SENTENCES: Mapping[type, Callable[[Any], str]] = {
     Warned: lambda event: event.message,
-    AttemptFailed: _attempt_failed,
+    AttemptFailed: lambda event: f"{event.speaker or event.model}: {attempt_words(event)}",
     TurnFailed: _turn_failed,
     PhaseStarted: lambda event: f"{phase_title(event)} ({phase_words(event)})",
     SpeakerSelected: _speaker_selected,
     HintGiven: _hint_given,
     Summarised: _turns_summarised,
-    Concluded: _outcome,
+    Concluded: lambda event: f"{event.speaker} gave the outcome: {file_name(event.text)}" if event.text else "",
     ToolProposed: _tool_proposed,
-    FabricationSuspected: _fabrication,
+    FabricationSuspected: lambda event: (
+        f"The next answer seems to report a result that no tool returned: {event.claim}"
+    ),
     BudgetReached: _budget_reached,
     RunForked: lambda event: f"Forked from {event.source} after turn {event.turn}; earlier turns cost nothing.",
     RunResumed: lambda event: f"The run was resumed at turn {event.turn}.",

@@ -38,13 +38,10 @@ def training_set(
     shape_of = _for_trl if (wanted, shape) == ("dpo", "trl") else dict
     train, validation = list[str](), list[str]()
     for request, document in once.items():
-        part = validation if _is_held_back(request) else train
+        held_back = int(hashlib.sha256(request).hexdigest(), 16) % VALIDATION_SHARE == 0
+        part = validation if held_back else train
         part.append(to_json(shape_of(document)).decode() + "\n")
     return train, validation
-
-
-def _is_held_back(request: bytes) -> bool:
-    return int(hashlib.sha256(request).hexdigest(), 16) % VALIDATION_SHARE == 0
 
 
 def _of_store(store: EvidenceStore, wanted: str) -> Iterator[Mapping[str, Any]]:

@@ -79,14 +79,10 @@ def _answer_in(task: Task, answer: ScoredAnswer) -> AnswerScore:
     stated = stated_answer(text)
     said = text if stated is None else stated
     texts = (text, said, *_statements(said, _asked_words(task)))
-    keys = [_key(each) for each in texts if not _is_list(each) or len(task.right_answers) == 1]
+    keys = [_key(each) for each in texts if not each.lstrip().startswith("[") or len(task.right_answers) == 1]
     accepted = (_key(normal_form(each)) for each in task.right_answers)
     is_right = any(each in keys for each in accepted) or _is_same_data(task.reference, answer.text)
     return AnswerScore(float(is_right), "" if is_right else f"says {said.strip()[:80]!r}")
-
-
-def _is_list(text: str) -> bool:
-    return text.lstrip().startswith("[")
 
 
 def _asked_words(task: Task) -> frozenset[str]:

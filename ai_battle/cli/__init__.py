@@ -9,8 +9,8 @@ from io import TextIOWrapper
 
 import click
 
-from ai_battle import __version__
-from ai_battle.core.errors import AIBattleError, ConfigError, translate_errors
+from .. import __version__
+from ..core.errors import AIBattleError, ConfigError, translate_errors
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -78,7 +78,7 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Suggests a similar command for an unknown one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from ai_battle.core.plugins import near
+            from ..core.plugins import near
 
             ctx.fail(f"There is no command {args[0]!r}{near(args[0], [*COMMANDS]).rstrip('.')}")
         return super().resolve_command(ctx, args)
@@ -130,8 +130,7 @@ def run_command(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except AIBattleError as error:
-        from ai_battle.core.object_store import with_addresses
-
+        from ..core.object_store import with_addresses
         from .output import without_secrets
 
         words = with_addresses(without_secrets(str(error)))

@@ -9,10 +9,9 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from ai_battle.conversation.runs import LAST, find_run, matching_runs, run_directories
-from ai_battle.core.errors import ConfigError, ProviderError
-from ai_battle.core.object_store import is_address
-
+from ..conversation.runs import LAST, find_run, matching_runs, run_directories
+from ..core.errors import ConfigError, ProviderError
+from ..core.object_store import is_address
 from .options import FOLDER, UNCLAIMED, Folder
 
 MOST_RUNS = 200
@@ -26,7 +25,7 @@ class ConfigName(click.ParamType):  # type: ignore[type-arg]  # generic only sin
     name = "config"
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        from ai_battle.config.packaged import packaged_names
+        from ..config.packaged import packaged_names
 
         return [*_beginning_with(incomplete, packaged_names()), CompletionItem(incomplete, type="file")]
 
@@ -63,8 +62,8 @@ class ModelType(click.ParamType):  # type: ignore[type-arg]  # generic only sinc
 
 
 def _common_types() -> Iterator[str]:
-    from ai_battle.providers._endpoints import known_providers
-    from ai_battle.providers._names import catalogue
+    from ..providers._endpoints import known_providers
+    from ..providers._names import catalogue
 
     yield from (f"{provider}/" for provider in known_providers())
     yield from catalogue().vendors
@@ -72,8 +71,8 @@ def _common_types() -> Iterator[str]:
 
 def _types_of(provider: str) -> Iterable[str]:
     """Returns the models that a provider lists, or the well-known ones: a completion can't show why it lists none."""
-    from ai_battle.providers._listing import list_models
-    from ai_battle.providers._names import catalogue
+    from ..providers._listing import list_models
+    from ..providers._names import catalogue
 
     names: Iterable[str] = catalogue().names.get(provider, ())
 

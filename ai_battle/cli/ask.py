@@ -9,17 +9,16 @@ from typing import Any
 
 import click
 
-from ai_battle.config.collaboration import USUAL_STRATEGY
-from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.conversation import asking
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.events import DELTAS, Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore
-from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
-from ai_battle.core.texts import one_line, printable
-from ai_battle.files.reading import LARGEST_TEXT, MIB
-from ai_battle.reporting.sentences import STOPS
-from ai_battle.wire.genai import usage_to_json
-
+from ..config.collaboration import USUAL_STRATEGY
+from ..config.loading import LoadedDiscussion
+from ..conversation import asking
+from ..core.errors import ConfigError
+from ..core.events import DELTAS, Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore
+from ..core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
+from ..core.texts import one_line, printable
+from ..files.reading import LARGEST_TEXT, MIB
+from ..reporting.sentences import STOPS
+from ..wire.genai import usage_to_json
 from .arguments import MODEL, describe_with
 from .live import LiveView, PlainLines, ViewOptions, view
 from .options import USD, WithStrategies, as_json, attached, quiet, require_files, verbose

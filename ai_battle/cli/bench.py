@@ -12,27 +12,26 @@ from typing import Any
 
 import click
 
-from ai_battle.benchmark import compare as comparing
-from ai_battle.benchmark.checking import named_code, require_models, require_sound_code
-from ai_battle.benchmark.datasets import DATASETS
-from ai_battle.benchmark.forecast import Forecast, forecast
-from ai_battle.benchmark.loading import LoadOptions, load
-from ai_battle.benchmark.run import RunOptions, begin, reopen
-from ai_battle.benchmark.run import run as play
-from ai_battle.benchmark.scorers import SCORERS
-from ai_battle.benchmark.store import Store
-from ai_battle.benchmark.suite import Suite
-from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.conversation.manager import ConversationManager
-from ai_battle.core import plugins
-from ai_battle.core.errors import AIBattleError, EmptyAnswer
-from ai_battle.core.events import Concluded, Emit, Event, ModelReplied, TurnFailed
-from ai_battle.core.exchange import WHOLE_ANSWER
-from ai_battle.core.files import lock_directory
-from ai_battle.core.object_store import shown_path
-from ai_battle.core.telemetry import set_up_telemetry
-from ai_battle.reporting.figures import dollars
-
+from ..benchmark import compare as comparing
+from ..benchmark.checking import named_code, require_models, require_sound_code
+from ..benchmark.datasets import DATASETS
+from ..benchmark.forecast import Forecast, forecast
+from ..benchmark.loading import LoadOptions, load
+from ..benchmark.run import RunOptions, begin, reopen
+from ..benchmark.run import run as play
+from ..benchmark.scorers import SCORERS
+from ..benchmark.store import Store
+from ..benchmark.suite import Suite
+from ..config.loading import LoadedDiscussion
+from ..conversation.manager import ConversationManager
+from ..core import plugins
+from ..core.errors import AIBattleError, EmptyAnswer
+from ..core.events import Concluded, Emit, Event, ModelReplied, TurnFailed
+from ..core.exchange import WHOLE_ANSWER
+from ..core.files import lock_directory
+from ..core.object_store import shown_path
+from ..core.telemetry import set_up_telemetry
+from ..reporting.figures import dollars
 from . import DONE, FAILED, INTERRUPTED
 from .bench_output import ProgressDisplay, forecast_line, show, show_comparison
 from .options import FOLDER, UNCLAIMED, address, allow_unsandboxed, as_json, executor, quiet, together, trust

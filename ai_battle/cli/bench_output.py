@@ -7,18 +7,17 @@ from time import monotonic
 
 import click
 
-from ai_battle.benchmark.compare import BenchmarkComparison, Change
-from ai_battle.benchmark.forecast import Forecast
-from ai_battle.benchmark.paired import PairedDifference, conclusions
-from ai_battle.benchmark.run import BenchmarkProgress
-from ai_battle.benchmark.store import Store
-from ai_battle.benchmark.summary import BenchmarkSummary, DatasetQuality, SettingRow
-from ai_battle.core.object_store import shown_path
-from ai_battle.core.texts import about, printable
-from ai_battle.reporting.benchmark_report import REPORT, write_benchmark_reports
-from ai_battle.reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks
-from ai_battle.reporting.figures import NONE, TASKS, clock, count_of, dollars, percent, seconds
-
+from ..benchmark.compare import BenchmarkComparison, Change
+from ..benchmark.forecast import Forecast
+from ..benchmark.paired import PairedDifference, conclusions
+from ..benchmark.run import BenchmarkProgress
+from ..benchmark.store import Store
+from ..benchmark.summary import BenchmarkSummary, DatasetQuality, SettingRow
+from ..core.object_store import shown_path
+from ..core.texts import about, printable
+from ..reporting.benchmark_report import REPORT, write_benchmark_reports
+from ..reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks
+from ..reporting.figures import NONE, TASKS, clock, count_of, dollars, percent, seconds
 from .output import print_json
 from .tables import show_columns
 

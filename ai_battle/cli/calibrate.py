@@ -10,14 +10,13 @@ from typing import Any
 
 import click
 
-from ai_battle.core.errors import ConfigError
-from ai_battle.evidence.store import EvidenceStore
-from ai_battle.evidence.trials import labelled_answers
-from ai_battle.judging.calibrate import Report, Target
-from ai_battle.judging.labels import LabelledAnswer
-from ai_battle.judging.own_answers import calibrate, lines_by_rank, read_answers
-from ai_battle.reporting.calibration import YAML_WIDTH, data, fragment, likely, page, recommendation, rows
-
+from ..core.errors import ConfigError
+from ..evidence.store import EvidenceStore
+from ..evidence.trials import labelled_answers
+from ..judging.calibrate import Report, Target
+from ..judging.labels import LabelledAnswer
+from ..judging.own_answers import calibrate, lines_by_rank, read_answers
+from ..reporting.calibration import YAML_WIDTH, data, fragment, likely, page, recommendation, rows
 from .options import as_json, in_state
 from .output import print_json, write_file
 

@@ -2,11 +2,10 @@
 
 import click
 
-from ai_battle.config.packaged import description, in_brief, packaged_config, packaged_names
-from ai_battle.conversation.templates import PACKAGED
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.plugins import near
-
+from ..config.packaged import description, in_brief, packaged_config, packaged_names
+from ..conversation.templates import PACKAGED
+from ..core.errors import ConfigError
+from ..core.plugins import near
 from .arguments import ConfigName
 from .options import as_json
 from .output import print_json

@@ -5,13 +5,12 @@ from typing import Any
 
 import click
 
-from ai_battle.conversation import asking
-from ai_battle.core.events import Event
-from ai_battle.core.exchange import NOTHING_USED
-from ai_battle.core.helping import AnswersMerged, AnswersRanked
-from ai_battle.core.texts import one_line, printable
-from ai_battle.reporting.figures import dollars
-
+from ..conversation import asking
+from ..core.events import Event
+from ..core.exchange import NOTHING_USED
+from ..core.helping import AnswersMerged, AnswersRanked
+from ..core.texts import one_line, printable
+from ..reporting.figures import dollars
 from .arguments import MODEL
 from .ask import TITLE_CHARACTERS, AnsweredQuestion, request_answer, show_answer, with_input
 from .options import USD, as_json, attached, quiet, require_files, verbose

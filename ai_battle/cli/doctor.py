@@ -13,17 +13,16 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from ai_battle import __version__
-from ai_battle.assembly.strategies import STRATEGIES
-from ai_battle.benchmark.datasets import DATASETS
-from ai_battle.benchmark.scorers import SCORERS
-from ai_battle.core import plugins
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.files import cache_directory
-from ai_battle.providers._endpoints import provider_traits
-from ai_battle.tools.loading import GROUP as TOOLS
-from ai_battle.tools.sandbox import NoFence, choose
-
+from .. import __version__
+from ..assembly.strategies import STRATEGIES
+from ..benchmark.datasets import DATASETS
+from ..benchmark.scorers import SCORERS
+from ..core import plugins
+from ..core.errors import ConfigError
+from ..core.files import cache_directory
+from ..providers._endpoints import provider_traits
+from ..tools.loading import GROUP as TOOLS
+from ..tools.sandbox import NoFence, choose
 from .options import as_json
 from .output import print_json
 from .survey import SurveyedProvider, survey

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import click
 
-from ai_battle.conversation.reading import progress
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.files import lock_directory
-from ai_battle.core.texts import one_line
-from ai_battle.reporting.exports import export
-
+from ..conversation.reading import progress
+from ..core.errors import ConfigError
+from ..core.files import lock_directory
+from ..core.texts import one_line
+from ..reporting.exports import export
 from .arguments import run_dir
 from .output import without_secrets, write_file
 

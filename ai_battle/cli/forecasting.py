@@ -5,13 +5,12 @@ from itertools import chain
 
 import click
 
-from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.conversation.forecast import Expected, ExpectedHelp, forecast
-from ai_battle.core.exchange import NOTHING_USED, Usage
-from ai_battle.core.texts import printable
-from ai_battle.reporting.figures import cost, count_of
-from ai_battle.wire.genai import usage_to_json
-
+from ..config.loading import LoadedDiscussion
+from ..conversation.forecast import Expected, ExpectedHelp, forecast
+from ..core.exchange import NOTHING_USED, Usage
+from ..core.texts import printable
+from ..reporting.figures import cost, count_of
+from ..wire.genai import usage_to_json
 from .output import bill, print_json
 from .planned import MODE, PlannedRun, runs_by_variant
 from .tools import tool_descriptions

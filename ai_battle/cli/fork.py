@@ -9,12 +9,11 @@ from typing import Any
 
 import click
 
-from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.conversation.run_config import is_over_after, of_run, with_changes
-from ai_battle.core.ledger import SpendingLimits
-from ai_battle.executors import LOCAL
-from ai_battle.reporting.comparison import RECORDED, ComparedRun
-
+from ..config.loading import LoadedDiscussion
+from ..conversation.run_config import is_over_after, of_run, with_changes
+from ..core.ledger import SpendingLimits
+from ..executors import LOCAL
+from ..reporting.comparison import RECORDED, ComparedRun
 from .arguments import run_dir
 from .live import ViewOptions
 from .options import FOLDER, USD, changes, for_several, for_tools, quiet, shortcuts, split_swap, turns

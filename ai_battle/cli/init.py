@@ -10,11 +10,10 @@ from string import Template
 import click
 import yaml
 
-from ai_battle.config.packaged import packaged_config, packaged_names
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.plugins import near
-from ai_battle.providers._endpoints import provider_traits
-
+from ..config.packaged import packaged_config, packaged_names
+from ..core.errors import ConfigError
+from ..core.plugins import near
+from ..providers._endpoints import provider_traits
 from .arguments import ConfigName
 from .output import write_file
 from .survey import SurveyedProvider, survey

@@ -8,19 +8,18 @@ from typing import TypeAlias
 
 import click
 
-from ai_battle.arbiter.judging import judge_run
-from ai_battle.arbiter.transcript import Transcript
-from ai_battle.arbiter.verdict import FILE, Verdict
-from ai_battle.config.judge import load_rubric
-from ai_battle.core.errors import ProviderError
-from ai_battle.core.events import Event, ModelReplied, ignore
-from ai_battle.core.ledger import Budget, SpendingLimits, charge_to
-from ai_battle.core.object_store import copy_of, shown_path
-from ai_battle.core.texts import printable
-from ai_battle.reporting.comparison import ComparedRun, write_comparison
-from ai_battle.reporting.exports import write_reports
-from ai_battle.reporting.figures import count_of
-
+from ..arbiter.judging import judge_run
+from ..arbiter.transcript import Transcript
+from ..arbiter.verdict import FILE, Verdict
+from ..config.judge import load_rubric
+from ..core.errors import ProviderError
+from ..core.events import Event, ModelReplied, ignore
+from ..core.ledger import Budget, SpendingLimits, charge_to
+from ..core.object_store import copy_of, shown_path
+from ..core.texts import printable
+from ..reporting.comparison import ComparedRun, write_comparison
+from ..reporting.exports import write_reports
+from ..reporting.figures import count_of
 from . import DONE, FAILED
 from .arguments import MODEL, RunName
 from .options import USD, as_json, quiet

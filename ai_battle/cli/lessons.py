@@ -8,13 +8,12 @@ from typing import Literal, TypeVar
 
 import click
 
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.plugins import near
-from ai_battle.core.texts import one_line, printable
-from ai_battle.evidence.lessons import LESSONS, Lesson, lessons_of
-from ai_battle.evidence.store import EvidenceStore, is_there
-from ai_battle.reporting.training_sets import Shape, training_set
-
+from ..core.errors import ConfigError
+from ..core.plugins import near
+from ..core.texts import one_line, printable
+from ..evidence.lessons import LESSONS, Lesson, lessons_of
+from ..evidence.store import EvidenceStore, is_there
+from ..reporting.training_sets import Shape, training_set
 from .options import as_json, in_state
 from .output import print_json, without_secrets, write_file
 

@@ -12,9 +12,9 @@ from typing import Any, TextIO
 
 import click
 
-from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.events import (
+from ..config.loading import LoadedDiscussion
+from ..core.errors import ConfigError
+from ..core.events import (
     AttemptFailed,
     Concluded,
     DraftDelta,
@@ -30,16 +30,15 @@ from ai_battle.core.events import (
     TurnFinished,
     TurnStarted,
 )
-from ai_battle.core.exchange import NOTHING_USED, Usage
-from ai_battle.core.helping import HintGiven
-from ai_battle.core.ledger import Ledger
-from ai_battle.core.messages import Message, Text
-from ai_battle.core.texts import one_line, printable
-from ai_battle.core.tokens import estimate_text
-from ai_battle.providers.person import NAME as PERSON
-from ai_battle.reporting.figures import clock, cost
-from ai_battle.reporting.sentences import STOPS, audience_text
-
+from ..core.exchange import NOTHING_USED, Usage
+from ..core.helping import HintGiven
+from ..core.ledger import Ledger
+from ..core.messages import Message, Text
+from ..core.texts import one_line, printable
+from ..core.tokens import estimate_text
+from ..providers.person import NAME as PERSON
+from ..reporting.figures import clock, cost
+from ..reporting.sentences import STOPS, audience_text
 from .output import tokens
 from .remarks import NOTICES, Remarks, is_wanted, text_said
 from .screen import MarkdownStream, Screen
@@ -83,8 +82,8 @@ class ViewOptions:
 
 def _output_price(stated: Mapping[str, Any], type_: str) -> float:
     """Returns a model's price of an output token. Called when it first speaks, as loading the price list is slow."""
-    from ai_battle.providers._names import parse
-    from ai_battle.providers._prices import price
+    from ..providers._names import parse
+    from ..providers._prices import price
 
     with suppress(ConfigError):
         found = price(parse(type_), stated)

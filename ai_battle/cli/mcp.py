@@ -11,10 +11,9 @@ from typing import Any
 
 import click
 
-from ai_battle.core.errors import AIBattleError
-from ai_battle.core.plugins import optional
-from ai_battle.core.telemetry import set_up_telemetry
-
+from ..core.errors import AIBattleError
+from ..core.plugins import optional
+from ..core.telemetry import set_up_telemetry
 from . import DONE, INTERRUPTED
 from .options import USD, allow_unsandboxed, trust
 from .running import interruptible
@@ -42,7 +41,7 @@ PORT = 8788
 def command(http: bool, port: int, token: str, folder: Path, **how: Any) -> int:
     """Serve discussions, questions and runs over MCP. The clients are other assistants."""
     optional("mcp.server", "mcp")
-    from ai_battle.server import mcp, mcp_tools
+    from ..server import mcp, mcp_tools
 
     os.chdir(folder)
     set_up_telemetry(os.environ, partial(click.echo, err=True))

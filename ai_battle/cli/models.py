@@ -9,17 +9,16 @@ from typing import Any
 
 import click
 
-from ai_battle.assembly.models import create_client
-from ai_battle.core.client import ModelClient
-from ai_battle.core.errors import ProviderError
-from ai_battle.core.events import EventLog, TextDelta
-from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec, object_schema
-from ai_battle.core.messages import user
-from ai_battle.providers._capabilities import NAMES, ModelCapabilities
-from ai_battle.providers._listing import ListedModel, capabilities
-from ai_battle.providers._names import ModelName, parse
-from ai_battle.providers._prices import FREE, TokenPrice, price
-
+from ..assembly.models import create_client
+from ..core.client import ModelClient
+from ..core.errors import ProviderError
+from ..core.events import EventLog, TextDelta
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec, object_schema
+from ..core.messages import user
+from ..providers._capabilities import NAMES, ModelCapabilities
+from ..providers._listing import ListedModel, capabilities
+from ..providers._names import ModelName, parse
+from ..providers._prices import FREE, TokenPrice, price
 from .arguments import MODEL
 from .options import as_json
 from .output import print_json

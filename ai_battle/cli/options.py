@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import click
 
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.files import state_directory
-from ai_battle.core.object_store import WorkingCopy, is_address
-from ai_battle.core.redis_scripts import store_place
+from ..core.errors import ConfigError
+from ..core.files import state_directory
+from ..core.object_store import WorkingCopy, is_address
+from ..core.redis_scripts import store_place
 
 approve = click.option(
     "--approve",
@@ -160,7 +160,7 @@ class WithStrategies(click.Command):
     """A command whose help lists the installed strategies, which are looked up only when it is shown."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from ai_battle.assembly import strategies
+        from ..assembly import strategies
 
         measured = {name: bool(strategies.traits(name).measured) for name in strategies.names()}
         known = ", ".join(name for name in measured if measured[name])

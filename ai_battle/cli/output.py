@@ -8,17 +8,17 @@ from typing import Any
 
 import click
 
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.exchange import Usage
-from ai_battle.core.files import write_whole
-from ai_battle.core.redaction import Redactor
-from ai_battle.core.texts import about, printable
-from ai_battle.reporting.figures import compact, cost
+from ..core.errors import ConfigError
+from ..core.exchange import Usage
+from ..core.files import write_whole
+from ..core.redaction import Redactor
+from ..core.texts import about, printable
+from ..reporting.figures import compact, cost
 
 
 def _redactor() -> Redactor:
     """Returns a redactor for the secrets of the environment and of the `.env` here."""
-    from ai_battle.config.documents import environment_redactor
+    from ..config.documents import environment_redactor
 
     return environment_redactor(os.environ, Path.cwd())
 

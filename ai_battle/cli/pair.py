@@ -5,12 +5,11 @@ from pathlib import Path
 
 import click
 
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.plugins import near
-from ai_battle.evidence.store import EvidenceStore
-from ai_battle.evidence.versions import VERSIONS, undo_version
-from ai_battle.reporting.pair_evidence import PairEvidence, read_evidence
-
+from ..core.errors import ConfigError
+from ..core.plugins import near
+from ..evidence.store import EvidenceStore
+from ..evidence.versions import VERSIONS, undo_version
+from ..reporting.pair_evidence import PairEvidence, read_evidence
 from .options import as_json, in_state
 from .output import print_json, without_secrets
 

@@ -11,23 +11,22 @@ from time import time
 
 import click
 
-from ai_battle.config.discussion import MODES as SPELLINGS
-from ai_battle.config.documents import YAML
-from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.conversation.manager import ConversationManager, RunResult
-from ai_battle.conversation.person import keyboard
-from ai_battle.conversation.plan import MODES
-from ai_battle.conversation.reading import CONFIG, FILE, read
-from ai_battle.conversation.rundir import LONGEST_NAME
-from ai_battle.core import plugins
-from ai_battle.core.errors import BudgetExceeded, ConfigError
-from ai_battle.core.events import Emit, Event, RunForked, RunStarted, ignore
-from ai_battle.core.exchange import WHOLE_ANSWER, Wants
-from ai_battle.core.files import is_locked
-from ai_battle.core.object_store import WorkingCopy, shown_path
-from ai_battle.core.plugins import near
-from ai_battle.executors import EXECUTORS, ExecutorTraits
-
+from ..config.discussion import MODES as SPELLINGS
+from ..config.documents import YAML
+from ..config.loading import LoadedDiscussion
+from ..conversation.manager import ConversationManager, RunResult
+from ..conversation.person import keyboard
+from ..conversation.plan import MODES
+from ..conversation.reading import CONFIG, FILE, read
+from ..conversation.rundir import LONGEST_NAME
+from ..core import plugins
+from ..core.errors import BudgetExceeded, ConfigError
+from ..core.events import Emit, Event, RunForked, RunStarted, ignore
+from ..core.exchange import WHOLE_ANSWER, Wants
+from ..core.files import is_locked
+from ..core.object_store import WorkingCopy, shown_path
+from ..core.plugins import near
+from ..executors import EXECUTORS, ExecutorTraits
 from .terminal import TerminalPrompt
 
 MODE, DISCUSSION = "mode", "discussion"

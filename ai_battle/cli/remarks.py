@@ -6,7 +6,7 @@ from dataclasses import replace
 from textwrap import indent
 from typing import Any
 
-from ai_battle.core.events import (
+from ..core.events import (
     AttemptFailed,
     BudgetReached,
     PhaseStarted,
@@ -18,7 +18,7 @@ from ai_battle.core.events import (
     TurnFailed,
     Warned,
 )
-from ai_battle.core.helping import (
+from ..core.helping import (
     AnswerChecked,
     DraftDropped,
     FileDescribed,
@@ -28,9 +28,9 @@ from ai_battle.core.helping import (
     ModelConsulted,
     StuckFound,
 )
-from ai_battle.core.messages import ToolCall
-from ai_battle.core.texts import one_line
-from ai_battle.core.tooling import (
+from ..core.messages import ToolCall
+from ..core.texts import one_line
+from ..core.tooling import (
     FabricationSuspected,
     LoopStopped,
     ToolCalled,
@@ -38,7 +38,7 @@ from ai_battle.core.tooling import (
     ToolProposed,
     ToolReturned,
 )
-from ai_battle.reporting.sentences import (
+from ..reporting.sentences import (
     HELP_SENTENCES,
     attempt_words,
     decision_words,

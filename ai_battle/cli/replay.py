@@ -8,20 +8,19 @@ from pathlib import Path
 
 import click
 
-from ai_battle.arbiter.judging import judge_run
-from ai_battle.config.judge import load_rubric
-from ai_battle.conversation import rundir
-from ai_battle.conversation.journal import Journal
-from ai_battle.conversation.reading import messages
-from ai_battle.conversation.replay import Difference, replay, swap
-from ai_battle.conversation.run_config import setup_of_swap
-from ai_battle.core.events import RunStarted, ignore
-from ai_battle.core.texts import printable
-from ai_battle.reporting.comparison import COMPARISON, RECORDED, ComparedRun, write_comparison
-from ai_battle.reporting.exports import write_reports
-from ai_battle.reporting.sentences import verdict_words
-from ai_battle.wire.genai import message_to_json
-
+from ..arbiter.judging import judge_run
+from ..config.judge import load_rubric
+from ..conversation import rundir
+from ..conversation.journal import Journal
+from ..conversation.reading import messages
+from ..conversation.replay import Difference, replay, swap
+from ..conversation.run_config import setup_of_swap
+from ..core.events import RunStarted, ignore
+from ..core.texts import printable
+from ..reporting.comparison import COMPARISON, RECORDED, ComparedRun, write_comparison
+from ..reporting.exports import write_reports
+from ..reporting.sentences import verdict_words
+from ..wire.genai import message_to_json
 from .arguments import run_dir
 from .judge import try_to_judge
 from .live import view

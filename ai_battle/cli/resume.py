@@ -7,12 +7,11 @@ from pathlib import Path
 
 import click
 
-from ai_battle.conversation.journal import messages
-from ai_battle.conversation.manager import ConversationManager
-from ai_battle.conversation.run_config import of_run
-from ai_battle.core.texts import printable
-from ai_battle.reporting.account import account
-
+from ..conversation.journal import messages
+from ..conversation.manager import ConversationManager
+from ..conversation.run_config import of_run
+from ..core.texts import printable
+from ..reporting.account import account
 from .arguments import run_dir_to_write
 from .live import ViewOptions
 from .options import for_tools, quiet

@@ -6,13 +6,12 @@ from typing import Any
 
 import click
 
-from ai_battle.assembly.models import NO_RECORDING, RecordingFiles
-from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.conversation.manager import ConversationManager
-from ai_battle.conversation.setup import load_checked
-from ai_battle.core.ledger import SpendingLimits
-from ai_battle.executors import LOCAL
-
+from ..assembly.models import NO_RECORDING, RecordingFiles
+from ..config.loading import LoadedDiscussion
+from ..conversation.manager import ConversationManager
+from ..conversation.setup import load_checked
+from ..core.ledger import SpendingLimits
+from ..executors import LOCAL
 from .arguments import config
 from .live import ViewOptions
 from .options import (

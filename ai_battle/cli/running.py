@@ -14,22 +14,21 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
-from ai_battle.conversation.manager import RunResult
-from ai_battle.conversation.reading import messages
-from ai_battle.core.events import Emit, Event, RunFinished, RunStarted, ignore
-from ai_battle.core.exchange import EVERYTHING, WHOLE_ANSWER, Usage, Wants
-from ai_battle.core.files import is_locked
-from ai_battle.core.helping import HelpSummed
-from ai_battle.core.object_store import shown_path
-from ai_battle.core.telemetry import set_up_telemetry
-from ai_battle.core.texts import one_line, printable
-from ai_battle.executors import Executor
-from ai_battle.reporting.account import ParticipantStats, account
-from ai_battle.reporting.exports import write_reports
-from ai_battle.reporting.figures import compact, count_of, dollars
-from ai_battle.reporting.sentences import help_document, sentence, verdict_words
-from ai_battle.wire.genai import message_to_json, usage_to_json
-
+from ..conversation.manager import RunResult
+from ..conversation.reading import messages
+from ..core.events import Emit, Event, RunFinished, RunStarted, ignore
+from ..core.exchange import EVERYTHING, WHOLE_ANSWER, Usage, Wants
+from ..core.files import is_locked
+from ..core.helping import HelpSummed
+from ..core.object_store import shown_path
+from ..core.telemetry import set_up_telemetry
+from ..core.texts import one_line, printable
+from ..executors import Executor
+from ..reporting.account import ParticipantStats, account
+from ..reporting.exports import write_reports
+from ..reporting.figures import compact, count_of, dollars
+from ..reporting.sentences import help_document, sentence, verdict_words
+from ..wire.genai import message_to_json, usage_to_json
 from . import DONE, FAILED, INTERRUPTED
 from .live import LiveView, PlainLines, ViewOptions, view
 from .output import bill, print_json, without_secrets

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import click
 
-from ai_battle.conversation.runs import RUNS, RunOverview, delete, find_run, run_directories, search
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.texts import one_line, printable
-from ai_battle.reporting.exports import export, write_reports, write_whole
-from ai_battle.reporting.figures import count_of, dollars
-
+from ..conversation.runs import RUNS, RunOverview, delete, find_run, run_directories, search
+from ..core.errors import ConfigError
+from ..core.texts import one_line, printable
+from ..reporting.exports import export, write_reports, write_whole
+from ..reporting.figures import count_of, dollars
 from .arguments import RunName
 from .options import as_json
 from .output import print_json

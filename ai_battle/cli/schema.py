@@ -4,8 +4,8 @@ import json
 
 import click
 
-from ai_battle.config.editors import SCHEMAS, json_schema
-from ai_battle.providers._endpoints import packaged_providers
+from ..config.editors import SCHEMAS, json_schema
+from ..providers._endpoints import packaged_providers
 
 
 @click.command("schema")

@@ -12,23 +12,22 @@ from typing import Any
 
 import click
 
-from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.conversation import rundir
-from ai_battle.conversation.manager import RunResult
-from ai_battle.conversation.reading import FILE, messages
-from ai_battle.conversation.stopping import RunUse, nearest
-from ai_battle.core import plugins
-from ai_battle.core.errors import BudgetExceeded, JobLost, JournalError
-from ai_battle.core.events import BudgetReached, Emit, RunStarted
-from ai_battle.core.exchange import NOTHING_USED, Wants
-from ai_battle.core.ledger import NO_LIMITS, Budget, SpendingLimits, charge_to
-from ai_battle.core.object_store import copy_of, shown_path
-from ai_battle.core.texts import one_line
-from ai_battle.executors import EXECUTORS, LOCAL, Executor, ExecutorTraits
-from ai_battle.reporting.account import account
-from ai_battle.reporting.comparison import COMPARISON, ComparedRun, MeasuredChange, measured_changes, write_comparison
-from ai_battle.reporting.figures import clock, count_of, dollars
-
+from ..config.loading import LoadedDiscussion
+from ..conversation import rundir
+from ..conversation.manager import RunResult
+from ..conversation.reading import FILE, messages
+from ..conversation.stopping import RunUse, nearest
+from ..core import plugins
+from ..core.errors import BudgetExceeded, JobLost, JournalError
+from ..core.events import BudgetReached, Emit, RunStarted
+from ..core.exchange import NOTHING_USED, Wants
+from ..core.ledger import NO_LIMITS, Budget, SpendingLimits, charge_to
+from ..core.object_store import copy_of, shown_path
+from ..core.texts import one_line
+from ..executors import EXECUTORS, LOCAL, Executor, ExecutorTraits
+from ..reporting.account import account
+from ..reporting.comparison import COMPARISON, ComparedRun, MeasuredChange, measured_changes, write_comparison
+from ..reporting.figures import clock, count_of, dollars
 from . import INTERRUPTED
 from .output import bill, print_json, tokens
 from .planned import DISCUSSION, MODE, PlannedRun, RunPlayer, runs_by_variant

@@ -9,10 +9,9 @@ from functools import partial
 
 import click
 
-from ai_battle.server.config import ConfigSource, ServerConfig
-from ai_battle.server.running import serve, serve_as_worker, serve_with_workers
-from ai_battle.server.workers import Worker, WorkerFailed
-
+from ..server.config import ConfigSource, ServerConfig
+from ..server.running import serve, serve_as_worker, serve_with_workers
+from ..server.workers import Worker, WorkerFailed
 from .options import WithStrategies, trust
 from .trust import require_trust_in
 

@@ -9,19 +9,18 @@ from typing import Any
 
 import click
 
-from ai_battle.arbiter.verdict import Rating
-from ai_battle.conversation.records import record, record_bytes, specs_to_json
-from ai_battle.conversation.replay import Turn, find_turn, request_of
-from ai_battle.conversation.run_config import plan_of
-from ai_battle.core.events import Event, TurnFinished
-from ai_battle.core.exchange import ModelRequest
-from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
-from ai_battle.core.texts import printable
-from ai_battle.reporting.account import account
-from ai_battle.reporting.sentences import arguments, attachment, rating_words
-from ai_battle.reporting.turn_view import TimelineEntry, turn_view
-from ai_battle.wire.genai import message_to_json
-
+from ..arbiter.verdict import Rating
+from ..conversation.records import record, record_bytes, specs_to_json
+from ..conversation.replay import Turn, find_turn, request_of
+from ..conversation.run_config import plan_of
+from ..core.events import Event, TurnFinished
+from ..core.exchange import ModelRequest
+from ..core.messages import Message, Part, Text, Thinking, ToolCall, ToolResult
+from ..core.texts import printable
+from ..reporting.account import account
+from ..reporting.sentences import arguments, attachment, rating_words
+from ..reporting.turn_view import TimelineEntry, turn_view
+from ..wire.genai import message_to_json
 from .arguments import run_dir
 from .options import as_json
 from .output import bill, print_json

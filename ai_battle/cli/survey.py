@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ai_battle.core.errors import ConfigError, ProviderError
-from ai_battle.providers._endpoints import known_providers, provider_traits
-from ai_battle.providers._listing import ListedModel, list_models
+from ..core.errors import ConfigError, ProviderError
+from ..providers._endpoints import known_providers, provider_traits
+from ..providers._listing import ListedModel, list_models
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,12 @@ from typing import Any
 
 import click
 
-from ai_battle.assembly.models import NO_RECORDING
-from ai_battle.config.collaboration import USUAL_STRATEGY
-from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.conversation.asking import ASKER, literal, load_composed, named_types, participants
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.texts import one_line
-
+from ..assembly.models import NO_RECORDING
+from ..config.collaboration import USUAL_STRATEGY
+from ..config.loading import LoadedDiscussion
+from ..conversation.asking import ASKER, literal, load_composed, named_types, participants
+from ..core.errors import ConfigError
+from ..core.texts import one_line
 from .arguments import MODEL, describe_with
 from .options import (
     FOLDER,

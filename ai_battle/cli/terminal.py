@@ -12,17 +12,16 @@ from typing import Any, TextIO, get_args
 import click
 from rich.cells import cell_len, chop_cells
 
-from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.config.tools import Tools
-from ai_battle.conversation.person import COMMANDS, Keyboard, keyboard, read_in_thread
-from ai_battle.conversation.visibility import VisibilityFilter
-from ai_battle.core.events import Emit, Event, ignore
-from ai_battle.core.files import make_private, open_private, state_directory
-from ai_battle.core.messages import ToolCall
-from ai_battle.core.plugins import near
-from ai_battle.core.texts import visible
-from ai_battle.tools.approval import Answer, Verdict
-
+from ..config.loading import LoadedDiscussion
+from ..config.tools import Tools
+from ..conversation.person import COMMANDS, Keyboard, keyboard, read_in_thread
+from ..conversation.visibility import VisibilityFilter
+from ..core.events import Emit, Event, ignore
+from ..core.files import make_private, open_private, state_directory
+from ..core.messages import ToolCall
+from ..core.plugins import near
+from ..core.texts import visible
+from ..tools.approval import Answer, Verdict
 from .live import LiveView, PlainLines
 from .output import without_secrets
 

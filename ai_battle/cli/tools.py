@@ -10,20 +10,19 @@ import click
 import yaml
 from rich.table import Table
 
-from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.config.tools import RegisteredTool, Tools
-from ai_battle.conversation.setup import load_checked
-from ai_battle.core.errors import ConfigError
-from ai_battle.core.exchange import ToolSpec
-from ai_battle.core.messages import ToolCall
-from ai_battle.core.texts import printable
-from ai_battle.tools.base import ToolRegistry
-from ai_battle.tools.loading import LoadContext, build, builtin_names
-from ai_battle.tools.manager import ToolManager
-from ai_battle.tools.mcp.servers import McpServers
-from ai_battle.tools.sandbox import NoFence
-from ai_battle.wire.dialects.schemas import signature
-
+from ..config.loading import LoadedDiscussion
+from ..config.tools import RegisteredTool, Tools
+from ..conversation.setup import load_checked
+from ..core.errors import ConfigError
+from ..core.exchange import ToolSpec
+from ..core.messages import ToolCall
+from ..core.texts import printable
+from ..tools.base import ToolRegistry
+from ..tools.loading import LoadContext, build, builtin_names
+from ..tools.manager import ToolManager
+from ..tools.mcp.servers import McpServers
+from ..tools.sandbox import NoFence
+from ..wire.dialects.schemas import signature
 from .arguments import config as config_argument
 from .options import as_json, trust
 from .output import print_json

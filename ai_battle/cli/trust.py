@@ -5,11 +5,11 @@ from collections.abc import Iterable
 
 import click
 
-from ai_battle.assembly.discussion import named_code
-from ai_battle.assembly.trust import is_trusted, remember_trust, trust_digest
-from ai_battle.config.documents import ConfigDocument
-from ai_battle.config.loading import LoadedDiscussion
-from ai_battle.core.errors import ConfigError
+from ..assembly.discussion import named_code
+from ..assembly.trust import is_trusted, remember_trust, trust_digest
+from ..config.documents import ConfigDocument
+from ..config.loading import LoadedDiscussion
+from ..core.errors import ConfigError
 
 
 def require_trust(loaded: LoadedDiscussion, *, given: bool, ask: bool = True) -> None:

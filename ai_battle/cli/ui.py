@@ -10,11 +10,10 @@ from threading import Thread
 
 import click
 
-from ai_battle.core.telemetry import set_up_telemetry
-from ai_battle.ui.app import PageServer
-from ai_battle.ui.serving import serve
-from ai_battle.ui.workspace import Workspace
-
+from ..core.telemetry import set_up_telemetry
+from ..ui.app import PageServer
+from ..ui.serving import serve
+from ..ui.workspace import Workspace
 from .options import allow_unsandboxed
 from .running import interruptible
 

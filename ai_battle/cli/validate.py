@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ai_battle.core.texts import printable
-
+from ..core.texts import printable
 from .arguments import ConfigName
 from .options import as_json
 from .output import print_json
 
 if TYPE_CHECKING:
-    from ai_battle.config.problems import Located
+    from ..config.problems import Located
 
 SAMPLE_BYTES = 1_000_000
 
@@ -34,8 +33,8 @@ def command(configs: tuple[str, ...], as_json: bool) -> int:
 
 
 def _report(config: str) -> dict[str, Any]:
-    from ai_battle.config.problems import ConfigProblems, Located
-    from ai_battle.core.errors import ConfigError
+    from ..config.problems import ConfigProblems, Located
+    from ..core.errors import ConfigError
 
     try:
         return {"config": config, "problems": [], "notes": _notes(config)}
@@ -56,26 +55,26 @@ def _notes(config: str) -> list[str]:
     """Returns notes on a valid file. Raises `ConfigError`."""
     match _kind(Path(config)):
         case "benchmark":
-            from ai_battle.benchmark.loading import load
+            from ..benchmark.loading import load
 
             return list(load(config).document.notes)
         case "server":
             return _server_notes(config)
         case "rubric":
-            from ai_battle.config.judge import load_rubric
+            from ..config.judge import load_rubric
 
             load_rubric(config)
             return []
-    from ai_battle.conversation.setup import load_checked, notes
+    from ..conversation.setup import load_checked, notes
 
     return list(notes(load_checked(config)))
 
 
 def _server_notes(config: str) -> list[str]:
     """Builds the routes as the server would, unless that imports code of the file. Raises `ConfigError`."""
-    from ai_battle.config.server import load_server
-    from ai_battle.server.building import named_code
-    from ai_battle.server.config import ConfigSource
+    from ..config.server import load_server
+    from ..server.building import named_code
+    from ..server.config import ConfigSource
 
     document = load_server(config, os.environ)
     if code := named_code(document):
@@ -88,7 +87,7 @@ def _kind(path: Path) -> str:
     """Returns the kind of a file by its first section. An unreadable one is left to its loader, which reports why."""
     if not path.is_file():
         return "discussion"
-    from ai_battle.config.documents import kind_of
+    from ..config.documents import kind_of
 
     with path.open(encoding="utf-8", errors="replace") as file:
         return kind_of(file.read(SAMPLE_BYTES))

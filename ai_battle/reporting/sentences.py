@@ -92,6 +92,9 @@ def attempt_words(event: AttemptFailed) -> str:
 
 
 def _turn_failed(event: TurnFailed) -> str:
+    """Describes why there is no answer. A person's reason says who gave it: "You let the turn pass."."""
+    if event.error.startswith(f"{event.speaker} "):
+        return f"Turn {event.turn}: {event.error}"
     then = "the turn was skipped" if event.policy == "skip" else "the run stopped"
     return f"Turn {event.turn}: {event.speaker} gave no answer ({then}): {event.error}"
 

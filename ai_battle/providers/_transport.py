@@ -7,6 +7,7 @@ import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from io import BytesIO
 from types import MappingProxyType
 from typing import Self, TypeAlias, TypeVar
@@ -16,7 +17,7 @@ import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
-from ..core.errors import BadReply, TimedOut, Unreachable
+from ..core.errors import BadReply, ConfigError, TimedOut, Unreachable
 from ..core.texts import public_url
 from ._breaker import loop_resource
 from ._names import is_loopback
@@ -206,13 +207,14 @@ class AiohttpTransport(Transport):
     breaks = (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, OSError)
 
     def __init__(self, access: Access) -> None:
-        self.access = access
         base = URL(access.url.rstrip("/"))
         # aiohttp rejects a user in the URL together with an authorization header.
         base = base.with_user(None) if "authorization" in access.headers else base
         self.root = str(base)
         self._timeout = aiohttp.ClientTimeout(total=None, connect=access.settings.deadlines.connect)
         self._proxy = _proxy_for(base)
+        through = f"It is reached through {public_url(self._proxy)}, the proxy in your environment; is that right?"
+        self.access = replace(access, start=through) if self._proxy else access
         self._headers = CIMultiDict({"content-type": "application/json", "user-agent": "ai-battle", **access.headers})
 
     async def exchange(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[str, HttpReply]:
@@ -251,7 +253,7 @@ class AiohttpTransport(Transport):
         try:
             return await session.request(
                 method, url, data=data, headers=headers, timeout=self._timeout,
-                allow_redirects=False, proxy=self._proxy,
+                allow_redirects=False, proxy=self._proxy or None,
             )  # fmt: skip
         except aiohttp.ClientOSError as error:
             if not again or not isinstance(error.__cause__ or error, aiohttp.ClientConnectionResetError):
@@ -277,10 +279,16 @@ def _session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
 
-def _proxy_for(url: URL) -> str | None:
-    """Returns the environment's proxy for this host, none for this machine itself."""
+def _proxy_for(url: URL) -> str:
+    """Returns the environment's proxy for this host, "" for this machine itself."""
     host = url.host or ""
     if is_loopback(host) or proxy_bypass(host):
-        return None
+        return ""
     proxies = getproxies()
-    return proxies.get(url.scheme) or proxies.get("all")
+    proxy = proxies.get(url.scheme) or proxies.get("all", "")
+    if proxy.startswith("socks"):
+        raise ConfigError(
+            f"{public_url(proxy)}, the proxy in your environment, speaks SOCKS, which is not supported here. "
+            f"Name an HTTP proxy in {url.scheme}_proxy, or list {host} in no_proxy."
+        )
+    return proxy

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 from aiohttp import web
 
-from ai_battle.core.errors import ProviderError, Unreachable
+from ai_battle.core.errors import ConfigError, ProviderError, Unreachable
 from ai_battle.providers import anthropic, ollama, openai
 from ai_battle.providers._calls import Deadlines
 
@@ -251,6 +251,17 @@ async def test_proxies_are_taken_from_the_environment_but_not_for_this_machine(
 
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     assert b"data: 2" in await post(over_aiohttp(server.url))
+
+
+async def test_a_proxy_that_can_not_be_used_is_named_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://ann:secret@127.0.0.1:9")
+    with pytest.raises(Unreachable, match=r"through http://127\.0\.0\.1:9, the proxy in your environment") as told:
+        await post(over_aiohttp("http://model.example/v1"))
+    assert "secret" not in str(told.value)
+
+    monkeypatch.setenv("http_proxy", "socks5://127.0.0.1:9")
+    with pytest.raises(ConfigError, match=r"speaks SOCKS.* list model\.example in no_proxy"):
+        over_aiohttp("http://model.example/v1")
 
 
 LEAVES_NOTHING = """

@@ -57,6 +57,7 @@ class TestFiftyTranscripts:
             assert {verdict.leader, guilty} == {"Ann", "Bob"}
             assert verdict.false_quotations == 0
 
+    @pytest.mark.slow
     async def test_a_judge_that_quotes_falsely_is_caught_each_time(self, tmp_path: Path) -> None:
         for number in FIFTY:
             run = await write_run(tmp_path / str(number), plant_fault(number)[0])
@@ -75,6 +76,7 @@ class TestFiftyTranscripts:
             assert unfair.leader == fair.leader
             assert unfair.order_gap("judge 1") == (4.0, 4.0)
 
+    @pytest.mark.slow
     async def test_the_same_judges_give_the_same_table(self, tmp_path: Path) -> None:
         for number in FIFTY:
             run = await write_run(tmp_path / str(number), plant_fault(number)[0])

@@ -22,7 +22,7 @@ from .suites import rows, samples
 MODULE = "tests.benchmark.nursery"
 TASKS, AT_ONCE = 40, 8
 SETTINGS = {"phi4:latest": "a", "gemma3:1b": "b"}
-FEW, MANY = 2, 50
+KILLS = 50
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +69,11 @@ def table(folder: Path) -> Mapping[SampleKey, Any]:
     return {key: (sample.answer, sample.score) for key, sample in samples(folder).items()}
 
 
-@pytest.mark.parametrize("points", [FEW, pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(900)])])
-def test_a_benchmark_that_is_killed_and_resumed_gives_the_same_table(
-    tmp_path: Path, nursery: Nursery, points: int
-) -> None:
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_benchmark_that_is_killed_and_resumed_gives_the_same_table(tmp_path: Path, nursery: Nursery) -> None:
     """Nothing that was told to be finished is lost, and nothing that is finished is asked again."""
-    dice = random.Random(points)
+    dice = random.Random(KILLS)
     with FakeProviders.in_thread(keep=100_000) as fakes:
         fakes.ollama.always(lambda body: reply(f"It is {len(body['messages'][-1]['content']) % 5}.", delay=0.02))
         suite = write_suite(tmp_path, fakes.ollama.url)
@@ -82,7 +81,7 @@ def test_a_benchmark_that_is_killed_and_resumed_gives_the_same_table(
         begun = time.monotonic()
         assert nursery.play("begin", whole, suite) == 0
         longest = time.monotonic() - begun
-        for point in range(points):
+        for point in range(KILLS):
             folder = tmp_path / f"killed-{point}"
             nursery.play("begin", folder, suite, kill_after=dice.uniform(0, longest))
             kept = finished_keys(folder)

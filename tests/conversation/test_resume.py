@@ -161,7 +161,8 @@ class Dense(Counting):
         return replace(response, message=said, usage=Usage(2 * estimate_request(request), 10, cost_usd=0.01))
 
 
-@pytest.mark.parametrize("parallel", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("parallel", [False, True])
 async def test_a_resumed_run_knows_what_was_learnt_of_the_models_tokens(parallel: bool, tmp_path: Path) -> None:
     """Cut at any line, it folds the same turns at the same moment as the run that was not interrupted."""
 

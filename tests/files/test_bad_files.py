@@ -171,6 +171,7 @@ def test_a_link_that_leads_nowhere_is_named_as_that(refusal: Check, folder: Path
     assert "'gone.txt' is a link that leads to no file" in refusal(["gone.txt"])
 
 
+@pytest.mark.slow
 def test_a_folder_of_too_many_files_is_not_looked_through(refusal: Check, folder: Path) -> None:
     (folder / "many").mkdir()
     for number in range(20_001):

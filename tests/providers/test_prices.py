@@ -112,15 +112,8 @@ print("genai_prices" in sys.modules)
 """
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"models": {"x": 1}},
-        pytest.param({"version": "0"}, marks=pytest.mark.slow),
-        *(pytest.param(text, marks=pytest.mark.slow) for text in ("", "[]")),
-    ],
-    ids=repr,
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", ["", "[]", {"version": "0"}, {"models": {"x": 1}}], ids=repr)
 def test_what_the_list_says_of_a_model_is_remembered_and_a_damaged_memory_is_none(
     tmp_path: Path, damage: str | dict[str, Any]
 ) -> None:

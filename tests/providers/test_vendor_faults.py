@@ -6,18 +6,15 @@ from .vendor_bodies import ALL
 from .vendor_faults import check_answers, check_errors, check_retries
 
 
-def wires(*quick: str) -> list[object]:
-    """The fault table has each kind of them for every wire; here, others than these are left to the slow run."""
-    return [wire if wire in quick else pytest.param(wire, marks=pytest.mark.slow) for wire in ALL]
-
-
-@pytest.mark.parametrize("wire", wires("openai"))
+@pytest.mark.slow
+@pytest.mark.parametrize("wire", ALL)
 async def test_a_fault_that_stays_is_told_with_its_way_out(wire: str) -> None:
     """The error names the provider and the model, and never the key; nothing is asked more often than it helps."""
     assert not [wrong for wrong in await check_errors(wire) if wrong]
 
 
-@pytest.mark.parametrize("wire", wires("gemini"))
+@pytest.mark.slow
+@pytest.mark.parametrize("wire", ALL)
 async def test_a_fault_that_passes_costs_no_turn(wire: str) -> None:
     assert not [wrong for wrong in await check_retries(wire) if wrong]
 

@@ -178,8 +178,9 @@ def test_in_a_browser_it_reads_without_its_script(page: str, tmp_path: Path) -> 
     assert re.search(r'<div id="controls" hidden="hidden"></div>', shown), "nothing is shown that would not work"
 
 
+@pytest.mark.slow
 @in_browser
-@pytest.mark.parametrize("width", [390, *(pytest.param(each, marks=pytest.mark.slow) for each in (700, 1000, 1200))])
+@pytest.mark.parametrize("width", [390, 700, 1000, 1200])
 def test_in_a_browser_nothing_is_cut_however_narrow_it_is(
     width: int, summary: BenchmarkSummary, store: Store, tmp_path: Path
 ) -> None:

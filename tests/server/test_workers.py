@@ -226,7 +226,8 @@ async def test_workers_take_up_a_change_while_200_streams_run(fakes: FakeProvide
     assert sum("The change was not loaded" in line for line in server.said) == 1
 
 
-@pytest.mark.parametrize("each", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["parent", "each process"])
+@pytest.mark.slow
+@pytest.mark.parametrize("each", [False, True], ids=["parent", "each process"])
 async def test_answers_under_way_are_finished_at_the_end(fakes: FakeProviders, tmp_path: Path, each: bool) -> None:
     """Also where each process is told to end, as a manager of services may do."""
     fakes.openai.always(reply("One two three four five six seven eight nine ten.", pace=0.3))

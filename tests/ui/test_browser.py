@@ -19,7 +19,10 @@ from .test_runs import PAIR, STRATEGY, is_over
 if TYPE_CHECKING:
     from playwright.async_api import Locator
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no browser: apt-get install chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no browser: apt-get install chromium"),
+]
 RUN = Path("runs") / "2026-01-01-recorded"
 TELEPHONE = {"width": 390, "height": 700}
 
@@ -62,7 +65,6 @@ async def test_a_file_is_mended_saved_started_stopped_and_resumed(page: PageClie
         assert await tab.page.locator("article.turn strong").first.inner_text() == "Two"
 
 
-@pytest.mark.slow
 async def test_two_tabs_agree_and_the_first_answer_counts(page: PageClient) -> None:
     run = await page.start(WITH_ME)
     async with browser_of(page) as context:
@@ -86,7 +88,6 @@ async def test_two_tabs_agree_and_the_first_answer_counts(page: PageClient) -> N
         assert [tab.faults for tab in tabs] == [[], []]
 
 
-@pytest.mark.slow
 async def test_on_a_telephone_all_that_a_person_may_press_is_in_the_window(page: PageClient) -> None:
     run = await page.start(WITH_ME)
     async with tab_of(page, viewport=TELEPHONE) as tab:
@@ -97,7 +98,6 @@ async def test_on_a_telephone_all_that_a_person_may_press_is_in_the_window(page:
             assert await is_in_window(tab.page.get_by_role("button", name=name)), name
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("window", [TELEPHONE, {"width": 1280, "height": 700}], ids=["telephone", "desktop"])
 async def test_a_long_call_is_decided_and_the_last_words_are_seen_without_scrolling(
     page: PageClient, window: dict[str, int]
@@ -115,7 +115,6 @@ async def test_a_long_call_is_decided_and_the_last_words_are_seen_without_scroll
         assert await is_in_window(tab.page.get_by_text("The last words."))
 
 
-@pytest.mark.slow
 async def test_a_call_is_allowed_where_one_sees_what_it_would_do(page: PageClient) -> None:
     run = await page.start(WITH_TOOLS)
     async with tab_of(page) as tab:
@@ -127,7 +126,6 @@ async def test_a_call_is_allowed_where_one_sees_what_it_would_do(page: PageClien
         await tab.see("calculator(6 * 7) (allowed by a person) -> 42")
 
 
-@pytest.mark.slow
 async def test_a_browser_that_leaves_in_the_middle_finds_the_run_where_it_is(page: PageClient) -> None:
     run = await page.start(talk(3, pace=0.05))
     async with tab_of(page) as tab:
@@ -137,7 +135,6 @@ async def test_a_browser_that_leaves_in_the_middle_finds_the_run_where_it_is(pag
     assert (heard.status, len(heard.turns)) == ("done", 6)
 
 
-@pytest.mark.slow
 async def test_runs_are_searched_watched_together_forked_and_compared(page: PageClient) -> None:
     first = await page.start(talk())
     second = await page.start(talk(2).replace("Two", "Zwei"), "german.yaml")
@@ -173,7 +170,6 @@ async def test_runs_are_searched_watched_together_forked_and_compared(page: Page
         await tab.page.locator(".pane .status.done").nth(1).wait_for()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("has_policy", [True, False], ids=["as it is", "without its policy"])
 async def test_what_models_wrote_runs_nothing_and_fetches_nothing(
     page: PageClient,
@@ -211,7 +207,6 @@ async def test_what_models_wrote_runs_nothing_and_fetches_nothing(
     assert bait.paths == []
 
 
-@pytest.mark.slow
 async def test_a_run_that_streams_from_ten_participants_is_shown_to_its_end(page: PageClient) -> None:
     said = " ".join(f"word{number}" for number in range(200))
     models = "\n".join(f"    P{n}: {{type: scripted/p{n}, pace: 0.0005, script: [{said}]}}" for n in range(10))
@@ -222,7 +217,6 @@ async def test_a_run_that_streams_from_ten_participants_is_shown_to_its_end(page
         assert await tab.page.locator("article.turn", has_text="word199").count() == 10
 
 
-@pytest.mark.slow
 async def test_the_page_is_used_without_a_mouse(page: PageClient, here: Path) -> None:
     (here / "talk.yaml").write_text(WITH_ME)
     async with tab_of(page) as tab:
@@ -242,7 +236,6 @@ async def test_the_page_is_used_without_a_mouse(page: PageClient, here: Path) ->
         await tab.page.locator(".pane .status.done").wait_for()
 
 
-@pytest.mark.slow
 async def test_code_of_a_file_is_trusted_in_the_page_before_it_runs(page: PageClient, here: Path) -> None:
     (here / "mine.py").write_text(STRATEGY)
     (here / "talk.yaml").write_text(talk() + PAIR)
@@ -260,7 +253,6 @@ async def test_code_of_a_file_is_trusted_in_the_page_before_it_runs(page: PageCl
         await tab.page.locator(".pane .status.done").wait_for()
 
 
-@pytest.mark.slow
 async def test_a_run_whose_configuration_was_edited_is_resumed_judged_and_deleted(
     page: PageClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -309,7 +301,6 @@ PLACES = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1200])
 async def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(
@@ -340,7 +331,6 @@ async def test_axe_finds_nothing_serious_and_nothing_is_wider_than_the_window(
             assert await tab.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.slow
 async def test_a_run_that_ended_while_nobody_looked_is_there_as_it_was_left(page: PageClient) -> None:
     await write_run(RUN, *EVENTS)
     assert RunOverview.read(RUN).status == "limit"

@@ -21,6 +21,7 @@ from ai_battle.testing import FakeProviders, fault
 from ..advisor import node
 from .conftest import Assistant, Mode, by_stdio
 
+pytestmark = pytest.mark.slow
 INSPECTOR, SDK = "@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/sdk@1.32.2"
 SCRIPT = Path(__file__).with_name("client.mjs")
 TOKEN = "a-token-of-the-test"
@@ -57,7 +58,6 @@ async def assistant_at(address: str, mode: Mode) -> AsyncIterator[Assistant]:
         yield Assistant(client)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_by_http_a_discussion_is_told_cancelled_and_resumed(
     folder: Path, fakes: FakeProviders, mode: Mode
@@ -71,7 +71,6 @@ async def test_by_http_a_discussion_is_told_cancelled_and_resumed(
     assert [said["text"] for said in told["messages"][1:]] == ["Green.", "White.", "Black.", "Red."]
 
 
-@pytest.mark.slow
 async def test_a_server_that_is_interrupted_keeps_what_is_under_way(folder: Path, fakes: FakeProviders) -> None:
     fakes.openai.says("Green.", fault("stall_before_headers"), "White.", "Black.", "Red.")
 
@@ -108,7 +107,6 @@ async def test_by_http_nobody_is_served_without_the_token_nor_pages_of_other_hos
     assert statuses == {name: status for name, (_, status) in HEADERS.items()}
 
 
-@pytest.mark.slow
 async def test_by_http_a_port_that_is_taken_is_told(folder: Path) -> None:
     async with by_http() as (address, _):
         port = address.split(":")[2].partition("/")[0]
@@ -120,7 +118,6 @@ async def test_by_http_a_port_that_is_taken_is_told(folder: Path) -> None:
     assert (second.returncode, f"Port {port} can't be used" in err.decode()) == (1, True)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_a_server_on_stdio_that_saves_first_and_writes_nothing_else_to_its_client(
     folder: Path, fakes: FakeProviders, number: signal.Signals
@@ -157,7 +154,6 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copy(SCRIPT, there)).parent
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["stdio", "http"])
 async def test_the_typescript_sdk_lists_calls_sees_progress_cancels_and_resumes(
     folder: Path, fakes: FakeProviders, packages: Path, way: str
@@ -184,7 +180,6 @@ async def test_the_typescript_sdk_lists_calls_sees_progress_cancels_and_resumes(
     assert "is outside of" in words
 
 
-@pytest.mark.slow
 async def test_the_official_inspector_finds_nothing_wrong_with_the_tools_and_calls_them(
     folder: Path, packages: Path
 ) -> None:
@@ -199,7 +194,6 @@ async def test_the_official_inspector_finds_nothing_wrong_with_the_tools_and_cal
     assert '"done"' in json.dumps(told)
 
 
-@pytest.mark.slow
 async def test_an_inspector_that_is_stopped_leaves_a_discussion_that_goes_on(
     folder: Path, fakes: FakeProviders, packages: Path
 ) -> None:

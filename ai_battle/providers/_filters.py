@@ -24,6 +24,7 @@ from ..core.events import (
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import FILE_KINDS, Document, Image, Message, Part, PrefixCache, Text, ToolResult, file_of
 from ..core.redaction import Messages, Redactor
+from ..wire.messages import with_schema_in_words
 
 
 class NamedClient(ClientWrapper):
@@ -70,7 +71,7 @@ class CapabilityFilter(ClientWrapper):
     def filtered_request(self, request: ModelRequest) -> ModelRequest:
         """Returns the request as it is sent."""
         if "json_schema" in self._lacks and request.output_schema is not None:
-            request = replace(request, output_schema=None)
+            request = with_schema_in_words(request)
         if "reasoning" in self._lacks and "reasoning" in request.options:
             options = {name: value for name, value in request.options.items() if name != "reasoning"}
             request = replace(request, options=options)

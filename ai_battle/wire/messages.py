@@ -11,6 +11,7 @@ from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
 from ..core.messages import Document, Image, Message, Part, Text, ToolCall, ToolResult
 from .bodies import (
+    ANY_OBJECT,
     MEGABYTE,
     READ_LIST,
     DecodeCache,
@@ -222,6 +223,14 @@ def with_system(request: ModelRequest) -> tuple[Message, ...]:
     """Returns the messages after the system prompt, for APIs where that is a message too."""
     prompt = (Message("system", (Text(request.system),)),) if request.system else ()
     return prompt + request.messages
+
+
+def with_schema_in_words(request: ModelRequest) -> ModelRequest:
+    """Returns the request with its output schema in the system prompt, for models whose API can't enforce it."""
+    schema = request.output_schema
+    fits = "" if schema == ANY_OBJECT else f" It must fit this schema: {dumps(schema).decode()}"
+    words = f"Answer with JSON alone, without a code fence.{fits}"
+    return replace(request, system="\n\n".join(filter(None, (request.system, words))), output_schema=None)
 
 
 def file_text(file: Document) -> str:

@@ -45,6 +45,7 @@ async def test_what_is_denied_is_left_out_and_told_where_it_was(fakes: FakeProvi
     assert body["temperature"] == 0.5
     assert "image_url" not in str(body["messages"])
     assert str(body["messages"]).count("a picture, which you can't see") == 2
+    assert "JSON alone" in str(body["messages"])
 
 
 @pytest.mark.parametrize("stated", [{}, {"context_window": 5_000}])

@@ -10,7 +10,6 @@ from ...core.exchange import ModelRequest, RawBody, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..advice import RESULT, RESULT_BLOCK
 from ..bodies import (
-    ANY_OBJECT,
     DecodeCache,
     checkable,
     dumps,
@@ -39,6 +38,7 @@ from ..checks import (
 from ..errors import readable_request
 from ..messages import MessageCache, turns
 from .blocks import BLOCKS, TEXT, WIRE, Block, content_blocks, decode_client_block, encode_part
+from .schemas import with_accepted_schema
 
 CURRENT = "2026-10-21"  # rejects sampling parameters, and documents in the assistant's messages
 CLASSIC = "2023-06-01"
@@ -91,7 +91,7 @@ def encode_options(request: ModelRequest, model: str, version: str) -> dict[str,
     came: dict[str, Any] = own(WIRE, request.extra).get("reasoning", {})
     if came and _level(came) == request.options.get("reasoning"):  # exactly as the client sent it, if unchanged since
         body = {**came, "max_tokens": given.get("max_tokens", MAX_TOKENS)}
-    if request.output_schema not in (None, ANY_OBJECT):  # the API rejects open objects
+    if request.output_schema is not None:
         schema = {"type": "json_schema", "schema": request.output_schema}
         body["output_config"] = {**body.get("output_config", {}), "format": schema}
     if stop := given.get("stop"):
@@ -241,7 +241,7 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, v
 
     The option `cache` marks the system prompt and the last message for the prompt cache.
     """
-    extra = own(WIRE, request.extra)
+    request, extra = with_accepted_schema(request), own(WIRE, request.extra)
     head = {"model": model} | encode_options(request, model, version) | _encode_system(request)
     if stream:
         head["stream"] = True

@@ -215,19 +215,48 @@ async def test_g_isolation(stage: Stage, api: str) -> None:
 
 JSON_MODES: dict[str, Any] = {
     "openai": lambda body: body["response_format"] == {"type": "json_object"},
-    "anthropic": lambda body: "output_config" not in body,
+    "anthropic": lambda body: "output_config" not in body and "JSON alone" in body["system"],
     "ollama": lambda body: body["format"] == "json",
     "gemini": lambda body: body["generationConfig"] == {"responseMimeType": "application/json"},
 }
 
 
 async def test_json_without_a_schema(stage: Stage) -> None:
-    """Where the API upstream has it; Anthropic's wants all properties to be named."""
+    """Where the API upstream has it; Anthropic's wants all properties to be named, so that its model is told."""
     plain = {"messages": [{"role": "user", "content": "Hello?"}]}
     await stage.client.post("chat", {**plain, "response_format": {"type": "json_object"}})
     await stage.client.post("responses", {"input": "Hello?", "text": {"format": {"type": "json_object"}}})
 
     assert [JSON_MODES[stage.wire](question.body) for question in stage.upstream.questions] == [True, True]
+
+
+CITY = {"type": "object", "properties": {"city": {"type": "string"}, "minimum": {"type": "number"}}}
+CLOSED = {**CITY, "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    ("schema", "enforced"),
+    [
+        (CLOSED, CLOSED),
+        (CITY, CLOSED),
+        ({"type": "array", "items": CITY, "minItems": 1}, {"type": "array", "items": CLOSED, "minItems": 1}),
+        ({**CITY, "additionalProperties": True}, None),
+        ({"type": "object", "additionalProperties": {"type": "integer"}}, None),
+        ({"type": "object", "properties": {"age": {"type": "integer", "minimum": 0}}}, None),
+        ({"type": "array", "items": CITY, "minItems": 2}, None),
+    ],
+)
+async def test_a_schema_that_claude_would_refuse_is_told_in_words(
+    fakes: FakeProviders, schema: Any, enforced: Any
+) -> None:
+    form = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    asked = {"messages": [{"role": "user", "content": "Which city?"}], "response_format": form}
+    async with serving(fakes, BIG_MODEL="anthropic/large") as address, speaking(address) as client:
+        assert (await client.post("chat", asked)).status == 200
+
+    body = fakes.anthropic.questions[0].body
+    assert body.get("output_config", {}).get("format", {}).get("schema") == enforced
+    assert ("JSON alone" in body.get("system", "")) is (enforced is None)
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])

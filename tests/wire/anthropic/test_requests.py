@@ -119,7 +119,7 @@ EXAMPLES = [
         ),
         options={"max_tokens": 7},
     ),
-    ModelRequest((user("Hi"),), output_schema={"type": "object"}, options={"max_tokens": 9000, "reasoning": "high"}),
+    ModelRequest((user("Hi"),), output_schema={"type": "string"}, options={"max_tokens": 9000, "reasoning": "high"}),
     ModelRequest((user("Hi"),), options={"max_tokens": 9000, "reasoning": "none"}),
     ModelRequest(
         (Message("user", (Text("Hi", extra={"anthropic": {"cache_control": {"type": "ephemeral"}}}),)),),

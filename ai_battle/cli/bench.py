@@ -133,7 +133,7 @@ def _forecast(expected: Forecast, *, as_json: bool) -> int:
         print_json(asdict(expected))
         return DONE
     click.echo(forecast_line(expected))
-    for each in expected.settings:
+    for each in (each for each in expected.settings if each.setting not in expected.unknown):
         click.echo(f"  {each.setting}: {dollars(each.low)} to {dollars(each.high)} a sample")
     if expected.judging:
         click.echo(f"  judges: up to {dollars(expected.judging)} in all")
@@ -160,7 +160,7 @@ def _play(suite: Suite, store: Store, how: dict[str, Any]) -> int:
     finally:
         store.close()
     if ended.reason:
-        click.echo(f"Stopped by {ended.reason}. Continue with: {resume_it} --max-cost USD", err=True)
+        click.echo(f"Stopped by {ended.reason.rstrip('.')}. Continue with: {resume_it} --max-cost USD", err=True)
     nothing = all(row.failed == row.samples for row in summary.settings)
     return FAILED if ended.reason or nothing else DONE
 

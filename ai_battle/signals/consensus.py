@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from .languages import sentences
+from .languages import has_word_anywhere, sentences
 
 CLOSING_SHARE = 0.5
 
@@ -25,9 +25,16 @@ _AGREES = _pattern(
     r"\bcount me in\b|\bno (?:further )?objections?\b|\bnothing (?:more |further |else )?to add\b",
     r"\blet(?:'s| us) (?:go with|do (?:it|that)|proceed|adopt|settle on|lock (?:it|that) in)\b",
     r"^(?:(?:yes|ok|okay|then),? )?(?:it's a |that's a )?(?:deal|agreed)\b|\bsounds (?:good|right|great)\b",
-    r"\beinverstanden\b|\bich stimme (?:dem |ihnen |dir )?(?:voll |ganz )?zu\b|\bso machen wir (?:es|das)\b",
-    r"\bd'accord\b|\b(?:estoy )?de acuerdo\b|\bsono d'accordo\b|\u540c\u610f|\u8d5e\u6210",
 )
+_AGREES_ELSEWHERE = _pattern(
+    r"\beinverstanden\b|\bich stimme (?:dem |ihnen |dir )?(?:voll |ganz )?zu\b|\bso machen wir (?:es|das)\b",
+    r"\bd'accordo?\b|\bde acuerdo\b|\bconcord(?:o|amos)\b|\bde acordo\b|\bcombinado\b",
+    r"\bakkoord\b|mee eens\b|\bafgesproken\b|\bzgadzam(?:y)? si\u0119\b|\bzgoda\b|\bumowa stoi\b",
+    r"\bkat\u0131l\u0131yor(?:um|uz)\b|\bkabul ediyor(?:um|uz)\b|\banla\u015ft\u0131k\b|\bhemfikiri[mz]\b",
+    r"\b\u0441\u043e\u0433\u043b\u0430\u0441(?:\u0435\u043d|\u043d\u0430|\u043d\u044b)\b|\b\u0434\u043e\u0433\u043e\u0432\u043e\u0440\u0438\u043b\u0438\u0441\u044c\b",
+    r"\u540c\u610f|\u8d5e\u6210|\u8cdb\u6210|\u0623\u0648\u0627\u0641\u0642|\u0627\u062a\u0641\u0642\u0646\u0627|\u0938\u0939\u092e\u0924",
+)
+"""Agreement in languages that deny it with a word of its own beside it: "no estoy de acuerdo"."""
 _RESERVES = _pattern(
     rf"\bdisagree|\b{_NOT_YET} (?:agree|accept|concur|convinced|persuaded|on board|satisfied|settled)\b",
     r"\b(?:would|could|might|will|if|once|until|before|whether) (?:i |you |we |they |only |all )*(?:agree|accept)\b",
@@ -36,7 +43,10 @@ _RESERVES = _pattern(
     r"\b(?:one|my) (?:more )?(?:concern|worry|doubt|objection|condition|caveat|thing|point|question)\b",
     r"\bwith one exception\b|\bonly if\b|\bunless\b|\bprovided that\b|\bfor the sake of argument\b",
     r"\b(?:in part|partly|partially|to (?:a|some) (?:degree|extent))\b|\bremains? (?:open|unclear|unsettled)\b",
-    r"\b(?:aber|jedoch|allerdings|mais|pero|sin embargo)\b|^(?:but|yet|though|still)\b",
+    r"\b(?:aber|jedoch|allerdings|mais|pero|sin embargo|per\u00f2|por\u00e9m|maar|echter|jednak)\b",
+    r"^(?:but|yet|though|still)\b",
+    r"[,;] (?:ma|mas|ale)\b|\b(?:ama|ancak|fakat|\u043d\u043e|\u043e\u0434\u043d\u0430\u043a\u043e)\b",
+    r"\u4f46|\u3057\u304b\u3057|\u305f\u3060\u3057|(?:\u3059|\u305f)\u304c|\u0644\u0643\u0646|\u0932\u0947\u0915\u093f\u0928",
     r"[,;:\u2014-] ?(?:but|yet|though|except|although)\b",
 )
 _PARTS = _pattern(
@@ -59,7 +69,12 @@ def agrees(text: str) -> bool:
     sentences_ = _plain(text)
     if any(re.search(_RESERVES, s) or (re.search(_ASKS, s) and not re.search(_TAG, s)) for s in sentences_):
         return False
-    return any(re.search(_AGREES, s) for s in sentences_)
+    return any(map(_agrees, sentences_))
+
+
+def _agrees(sentence: str) -> bool:
+    is_elsewhere = re.search(_AGREES_ELSEWHERE, sentence) and not has_word_anywhere(sentence, "negation")
+    return bool(is_elsewhere or re.search(_AGREES, sentence))
 
 
 def parts(text: str) -> bool:

@@ -178,6 +178,7 @@ def test_a_limit_that_stops_a_run_is_said_with_the_way_on(ai_battle: Run, folder
 
     assert shown.code == 1
     assert "Stopped by the limit of $0.01" in shown.err
+    assert ".." not in shown.err
     assert "ai-battle bench resume out --max-cost USD" in shown.err
     assert ai_battle("bench", "resume", "out", "--max-cost", "1000").code == 0
 

@@ -62,13 +62,15 @@ class BlockWriter(ABC):
 
     One block is open at a time, and starting the next closes it. A call with incomplete arguments stays open, and
     blocks that come meanwhile wait for the end of the answer. Servers rarely interleave the fragments of calls, so
-    usually nothing waits. An API that `interleaves` takes fragments of any call at any time.
+    usually nothing waits. An API that `interleaves` takes fragments of any call at any time, and one that marks
+    refusals has in `refusing` what announces them.
 
     `model` is the name that the client requested, `usage` says whether it wants the usage reported, and `input_tokens`
     is an estimate until that is known. After the end, `answer` is the response that later requests may refer to.
     """
 
     interleaves: ClassVar[bool] = False
+    refusing: ClassVar[Mapping[str, Any] | None] = None
     answer: Mapping[str, Any] | None = None
 
     def __init__(self, model: str, *, usage: bool = True, input_tokens: int = 0) -> None:
@@ -123,9 +125,11 @@ class BlockWriter(ABC):
             return self.say("text", event.text) if event.text else b""
         match event:
             case ThinkingDelta(extra=extra) if extra is not None:
+                if extra == self.refusing:
+                    return self.add_block(AnswerBlock("text", part=Text("", extra=extra)))
                 return self.add_whole(Thinking("", extra=extra))
             case ThinkingDelta(text, signature):
-                return (self.say("thinking", text) if text else b"") + self._sign(signature)
+                return self._think(text, signature)
             case ToolCallDelta():
                 return self._continue_call(event)
             case ModelReplied() | AttemptFailed() if self.last:
@@ -179,15 +183,14 @@ class BlockWriter(ABC):
         self._waiting = []
         return b"".join(written)
 
-    def _sign(self, signature: str) -> bytes:
-        """Signs the open thinking, which ends its block, or starts a block that holds only the signature."""
-        block = self.last
-        if not signature:
-            return b""
-        if block is None or block.kind != "thinking" or block.signature:
-            return self.add_block(AnswerBlock("thinking", signature=signature))
-        block.signature = signature
-        return b""
+    def _think(self, text: str, signature: str) -> bytes:
+        """Adds to the thinking. A signature ends its block, or starts a block that holds only the signature."""
+        written, block = self.say("thinking", text) if text else b"", self.last
+        if signature and block and block.kind == "thinking" and not block.signature:
+            block.signature = signature
+        elif signature:
+            written += self.add_block(AnswerBlock("thinking", signature=signature))
+        return written
 
     def _continue_call(self, delta: ToolCallDelta) -> bytes:
         """Adds a fragment to its call. The same index with another id starts another call.

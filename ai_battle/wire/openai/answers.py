@@ -16,18 +16,7 @@ from ..dialects.thinking import separate_thought
 from ..errors import empty_answer, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
 from ..streams import DONE, StreamReader
 from .messages import KNOWN as MESSAGE_FIELDS
-from .messages import (
-    REFUSES,
-    Quirks,
-    assistant_body,
-    decode_answer,
-    decode_words,
-    is_refusal,
-    own,
-    refusal,
-    refuses,
-    unknown_fields,
-)
+from .messages import REFUSES, Quirks, assistant_body, decode_answer, decode_words, is_refusal, own, unknown_fields
 
 STOPS: Mapping[Any, Stop] = {
     "length": "length", "max_tokens": "length", "model_length": "length", "content_filter": "content_filter",
@@ -243,9 +232,7 @@ class ChatReader(StreamReader):
     def _grow_call(self, fragment: Mapping[str, Any]) -> ToolCallDelta:
         """Adds a fragment to its call, found by index, or else by id, or else the last one without an index."""
         function, index = fragment.get("function") or {}, fragment.get("index")
-        id_, name, arguments = given_id(fragment), field_or(function, "name", ""), function.get("arguments") or ""
-        if not isinstance(arguments, str):  # some servers related to Ollama send the object itself
-            arguments = dumps(arguments).decode()
+        id_, name, arguments = given_id(fragment), field_or(function, "name", ""), _arguments_text(function)
         growing = self._latest.get((id_ or None) if index is None else index)
         if growing and not growing.ends_before(id_, name):
             growing.name = growing.name or name
@@ -256,6 +243,12 @@ class ChatReader(StreamReader):
         self._calls.append(growing)
         self._latest |= {id_: growing, index: growing}  # later fragments give either or neither
         return ToolCallDelta(number, own_id, name, arguments)
+
+
+def _arguments_text(function: Mapping[str, Any]) -> str:
+    """Returns arguments as text, since some servers related to Ollama send the object itself."""
+    arguments = function.get("arguments") or ""
+    return arguments if isinstance(arguments, str) else dumps(arguments).decode()
 
 
 def _merge(into: dict[str, Any], fields: Mapping[str, Any], known: frozenset[str]) -> None:
@@ -295,7 +288,7 @@ class _GrowingCall:
 class ChatWriter(BlockWriter):
     """Writes the stream of one answer."""
 
-    interleaves = True
+    interleaves, refusing = True, REFUSES.extra
 
     @cached_property
     def _head(self) -> dict[str, Any]:
@@ -309,11 +302,6 @@ class ChatWriter(BlockWriter):
 
     def begin(self) -> bytes:
         return self._before + b'"role":"assistant","content":""' + CHUNK_ENDS
-
-    def feed(self, event: Event) -> bytes:
-        if refuses(event):
-            return self.add_block(AnswerBlock("text", part=refusal("")))
-        return super().feed(event)
 
     def finish(self, response: ModelResponse) -> bytes:
         rest = self.finish_blocks(response.message)

@@ -234,7 +234,7 @@ def is_refusal(part: Part) -> bool:
     return isinstance(part, Text) and own(part.extra).get("type") == "refusal"
 
 
-REFUSES = ThinkingDelta("", extra={WIRE: {"type": "refusal"}})
+REFUSES = ThinkingDelta("", extra=refusal("").extra)
 """Announces that the following text is a refusal."""
 
 

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
 
-from ...core.events import Event
 from ...core.exchange import ModelRequest, ModelResponse, Usage
 from ...core.messages import Part
 from ..blocks import AnswerBlock, BlockWriter, Failure
 from ..bodies import dumps, own, read_arguments
 from ..openai.answers import ERROR_KINDS, stop_of
-from ..openai.messages import is_refusal, refusal, refuses
+from ..openai.messages import REFUSES, is_refusal
 from .items import SIGNED, WIRE
 from .requests import ClientTool, client_tools
 
@@ -54,6 +53,8 @@ class ResponsesWriter(BlockWriter):
     part of a call's JSON arguments, so it is written once these are complete.
     """
 
+    refusing = REFUSES.extra
+
     def __init__(
         self, model: str, *, usage: bool = True, input_tokens: int = 0, request: ModelRequest | None = None
     ) -> None:
@@ -69,11 +70,6 @@ class ResponsesWriter(BlockWriter):
 
     def begin(self) -> bytes:
         return self._state("response.created", {}) + self._state("response.in_progress", {})
-
-    def feed(self, event: Event) -> bytes:
-        if refuses(event):
-            return self.add_block(AnswerBlock("text", part=refusal("")))
-        return super().feed(event)
 
     def finish(self, response: ModelResponse) -> bytes:
         self._status = STATUS.get(stop_of(response), "completed")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..core.messages import ToolCall, ToolResult
 from ..signals.arithmetic import Calculation, Claim, calculation
-from ..signals.cleaning import cleaned_answer, without_quote
+from ..signals.cleaning import cleaned_answer, without_fence, without_quote
 from ..signals.code import code_blocks
 from ..signals.endings import four_word_repetition, is_wanted
 from ..signals.final_answers import FinalAnswer, final_answer, options
@@ -66,7 +66,8 @@ class Case:
 
     @cached_property
     def content(self) -> str:
-        return without_quote(without_courtesies(self.whole, self.prompt))
+        plain = without_quote(without_courtesies(self.whole, self.prompt))
+        return plain if self.family == "code" else without_fence(plain)
 
     @cached_property
     def text(self) -> str:

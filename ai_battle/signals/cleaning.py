@@ -31,6 +31,7 @@ _NEXT_TURN = re.compile(
 _MAY_THINK = re.compile(r"[<\[\u25c1]")
 _LAST_CHANNEL = re.compile(r"<\|channel\|>final[^<\n]{0,40}<\|message\|>")
 _BLOCK_QUOTE = re.compile(r"(?:>(?!>)[^\n]*(?:\n\s*|\Z))+")
+_PLAIN_FENCE = re.compile(r"```(?:text|txt|plaintext|markdown|md)?\n([^`{}();$|<>\\]+)```\s*")
 _QUOTE_MARK = re.compile(r"^> ?", re.MULTILINE)
 _EMPHASIS = re.compile(
     r"\*\*(?![\d(])|\*\*(?<![\d)]\*\*)|__(?!\w)|__(?<!\w__)|\*(?<![\w*]\*)(?=\w)|\*(?<=\w\*)(?![\w*\s])"
@@ -64,6 +65,12 @@ def cleaned_answer(text: str) -> CleanedAnswer:
 def without_quote(text: str) -> str:
     """Removes the marks of a block quote if all of a text is one."""
     return _QUOTE_MARK.sub("", text).strip() if text.startswith(">") and _BLOCK_QUOTE.fullmatch(text) else text
+
+
+def without_fence(text: str) -> str:
+    """Removes a code fence around all of a text that has no marks of code."""
+    fenced = _PLAIN_FENCE.fullmatch(text) if text.startswith("```") else None
+    return fenced[1].strip() if fenced else text
 
 
 def without_emphasis(text: str) -> str:

@@ -8,7 +8,7 @@ from operator import gt, lt
 from .cleaning import without_emphasis
 from .languages import closed_words, content_stems, language_of, plain_words, sentences
 from .numbers import readings
-from .units import conversions, units
+from .units import conversions, ratio, units
 
 MAX_CHARACTERS = 1_500
 _NUMBER = r"(?<![\w.,/:+*^-])([-\u2212]?\d+(?:\.\d+)?(?:/\d+)?)(?!/?\d|[.,:]\d|[-\u2212+*^(!]|\s?%)"
@@ -66,11 +66,11 @@ def compares_wrongly(text: str, prompt: str = "") -> bool:
 def _holding(text: str, prompt: str) -> Iterator[bool]:
     """Yields for each comparison whether it holds, and for a choice whether the answer names more than the wrong one.
 
-    In unknown units a comparison holds. With several scales, as of metric units, it holds if it does in one.
+    In unknown units a comparison holds. With several scales, it holds if it does in one.
     """
     for one, unit, larger, other, other_unit in _COMPARISON.findall(text):
         if unit == other_unit or (_is_measured(unit) and _is_measured(other_unit)):
-            scales = conversions(f"{one}{unit}", f"{other}{other_unit}")
+            scales = ratio(unit, other_unit) or conversions(f"{one}{unit}", f"{other}{other_unit}")
             yield _is_ordered(_value(one), _value(other), larger, scales)
     if found := _CHOICE.search(prompt):
         larger, *offered = found.groups()

@@ -34,6 +34,11 @@ _TENS = frozenset(" ".join(_METRIC.values()).split())
 _DIMENSION_OF = dict.fromkeys(_SECONDS_OF, "time") | {
     unit: dimension for table in (_METRIC, _OTHERS) for dimension, names in table.items() for unit in names.split()
 }
+_POWER_OF = {
+    prefix + base: power
+    for prefix, power in {"m": -3, "c": -2, "d": -1, "": 0, "k": 3, "M": 6, "G": 9, "T": 12}.items()
+    for base in ("m", "g", "l", "W", "Wh", "J", "cal", "B")
+}
 _UNIT = re.compile(r"(?<![^\W_])([^\W\d_]{1,9})(?![^\W_])|(?<=\d)([^\W\d_]{1,3})(?![^\W_])")
 _POWERS = "\u00b2\u00b3"
 _POWERS_OF_TEN, _MOST_TIMES = tuple(10.0**power for power in range(-9, 10)), 3
@@ -59,6 +64,14 @@ def conversions(left: str, right: str) -> set[float]:
         named.setdefault(_DIMENSION_OF[name].replace("volume", "length"), set()).add(name)
     factors = [*map(_factors, named.values()), *([_POWERS_OF_TEN] if scales or scales_behind else [])]
     return set(map(prod, product(*factors)))
+
+
+def ratio(unit: str, other: str) -> set[float]:
+    """Returns what a value in one metric unit is multiplied by to be in another, or nothing if one is unknown."""
+    one, another = unit.strip(), other.strip()
+    if not {one, another} <= _POWER_OF.keys() or _DIMENSION_OF.get(one) != _DIMENSION_OF.get(another):
+        return set()
+    return {10.0 ** (_POWER_OF[one] - _POWER_OF[another])}
 
 
 def _names_and_scales(side: str) -> tuple[list[str], list[str]]:

@@ -45,6 +45,7 @@ def test_most_answers_that_tell_something_else_are_found() -> None:
         ("Is a Dockerfile in src?", "I see no Dockerfile there.", "main.py util.py parser.py lexer.py", False),
         ("Are there open issues?", "There are no open issues.", "#12 closed: crash\n#13 closed: typo", False),
         ("Is there a TODO left?", "I found no TODO.", "exit code 0\n(no output)", False),
+        ("O que há na lista?", "Não há nada.", "#12 Crash at start\n#13 Typo in the manual", True),
         ("Which issues are there?", "There are no issues.", "#12 Crash at start\n#13 Typo in the manual", True),
         ("Is there an issue?", "I have no access to it.", "#12 Crash at start\n#13 Typo in the manual", True),
     ],

@@ -23,7 +23,7 @@ LEAST = {
     "repeats_the_other": 6,
     "runs_on": 7,
     "contradicts_itself": 8,
-    "compares_wrongly": 7,
+    "compares_wrongly": 9,
     "lacks_a_part": 4,
     "goes_round": 2,
 }
@@ -71,6 +71,7 @@ FRAMES = {
         "{}\n\nWould you like me to explain it in more detail?",
         "> {}",
         "Here you go:\n\n> {}",
+        "```\n{}\n```",
     ),
     "de": (
         "Klar! {}",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, RawBody, UnreadRequest, Wants
-from ..core.messages import Message, Part, Text, Thinking
+from ..core.messages import Message, Part, Text, Thinking, user
 from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
 from ..wire.advice import is_advisor
@@ -92,6 +92,8 @@ class Api:
         request: ModelRequest = self.wire.add_messages(head, body.fields, paired=True) if self.passes else head
         if not (request.system or any(_says_something(part) for message in request.messages for part in message.parts)):
             raise ConfigError("There is nothing to answer: all messages are empty.")
+        if not request.messages:  # some APIs want a message, and strategies a prompt
+            return request.with_messages((user(request.system),), "")
         return request
 
     def _head(

@@ -121,6 +121,18 @@ async def test_f_reasoning(stage: Stage) -> None:
     assert (told.text, told.reasoning) == ("It is 4.", "Two and two.")
 
 
+@pytest.mark.parametrize("role", ["system", "developer"])
+async def test_a_request_with_nothing_but_a_system_prompt_is_answered(stage: Stage, role: str) -> None:
+    """Where the upstream wants a message, it is the user's."""
+    said = [{"role": role, "content": "Name a river."}]
+    stage.says("The Nile.", "The Nile.")
+    chat = await stage.client.post("chat", {"messages": said})
+    responses = await stage.client.post("responses", {"input": said})
+
+    assert (chat.status, responses.status) == (200, 200)
+    assert [role for role, _ in stage.upstream_request().turns] == ["user"]
+
+
 async def test_f_params(odd: Odd, fakes: FakeProviders) -> None:
     """Fields that only OpenAI's API has, or that nobody knows, reach it as they came."""
     asked = {"seed": 7, "response_format": {"type": "json_object"}, "logit_bias": {"42": -1}, "top_k_of_mine": [1]}

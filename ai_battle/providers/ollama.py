@@ -122,7 +122,7 @@ class Chat:
         return HttpRequest("/api/chat", body, wire.unsupported_options(request.options))
 
     def advise(self, error: ProviderError, there: Sequence[str] = ()) -> str:
-        if error.status != 404 or "model" not in error.raw:  # what is not Ollama knows no models
+        if error.status != 404 or not (there or "model" in error.raw):  # else it is another server than Ollama
             return self.access.advice(error, self.model)
         known = [name.removesuffix(":latest") for name in there]
         close = get_close_matches(self.model, known, n=MOST_NAMES, cutoff=0.3)

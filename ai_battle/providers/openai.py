@@ -1,15 +1,17 @@
 """The provider for all servers that speak OpenAI's Chat Completions: a row of `ENDPOINTS`, or any base URL."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from ..core.client import ModelClient
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, ProviderError
 from ..core.exchange import ModelRequest
 from ..core.plugins import near
+from ..core.texts import public_url
 from ..wire import embeddings
 from ..wire import openai as wire
 from ._endpoints import CUSTOM, ENDPOINTS, Endpoint, packaged_providers
@@ -44,8 +46,19 @@ def create(model: str, endpoint: str = "openai", *, embeds: bool = False, **opti
         stream = request.wants.stream
         return HttpRequest(path, body or wire.encode_request(request, model, stream=stream, quirks=quirks))
 
-    api = ApiAdapter(model, access, *((embeddings, encode_text) if embeds else (wire, encode)))
+    ways = (embeddings, encode_text) if embeds else (wire, encode)
+    api = ApiAdapter(model, access, *ways, partial(_advice, access, model))
     return HttpClient(_transport(replace(access, url=url)), api)
+
+
+def _advice(access: Access, model: str, error: ProviderError, there: Sequence[str]) -> str:
+    advice = access.advice(error, model, there)
+    is_bare = error.status == 404 and not urlsplit(access.url).path.strip("/")
+    return (
+        f"{advice} Most servers have this API under /v1: {public_url(access.url).rstrip('/')}/v1."
+        if is_bare
+        else advice
+    )
 
 
 def _row(endpoint: str, settings: Settings) -> Endpoint:

@@ -156,6 +156,10 @@ async def test_where_nothing_is_listed_the_address_may_be_wrong(
 ) -> None:
     with pytest.raises(ProviderError, match="Is the model's name right, and base_url"):
         await openai.create("phi", "vllm", base_url=f"{fakes.ollama.url}/v2").complete(model_request)
+    with pytest.raises(ProviderError, match=rf"Most servers have this API under /v1: {fakes.ollama.url}/v1\."):
+        await openai.create("phi", "vllm", base_url=fakes.ollama.url).complete(model_request)
+    with pytest.raises(ProviderError, match="Is the model's name right, and base_url"):
+        await ollama.create("phi", base_url=fakes.openai.url).complete(model_request)
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,6 @@ def _anthropic_streams() -> Iterator[VendorFault]:
 def _ollama_faults() -> Iterator[VendorFault]:
     for name, status, message, again, kind, *says in (
         ("an unknown model", 404, "model 'm' not found", NEVER, ProviderError, "ollama pull"),
-        ("a server that is not Ollama", 404, "Not Found", NEVER, ProviderError, "base_url"),
         ("no tools", 400, "registry.ollama.ai/library/m:latest does not support tools", NEVER, ProviderError,
             "tools"),
         ("no thinking", 400, '"m" does not support chat', NEVER, ProviderError, "chat"),

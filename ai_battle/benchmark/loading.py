@@ -13,7 +13,6 @@ from ..config.documents import FileKind, Source, YamlText, read_document
 from ..config.packaged import packaged_suite, packaged_suites
 from ..config.problems import Problem
 from ..config.rewriting import rename_keys_below
-from ..config.tree import Node
 from ..core import plugins
 from ..core.errors import ConfigError
 from ..core.plugins import near
@@ -25,12 +24,12 @@ from .settings import Setting, SettingError, expand_settings
 from .suite import DATASET_KEY, SCORER_KEY, Suite, SuiteFile, dataset, is_code, name_of, tasks_of
 from .tasks import Task
 
-
-def _rewritten(tree: Node) -> tuple[Node, tuple[str, ...]]:
-    return rename_keys_below(tree, ("benchmark", "settings"), "primary", "model"), ()
-
-
-SUITE = FileKind("benchmark", BenchmarkFile, _rewritten)
+SUITE = FileKind(
+    "benchmark",
+    SuiteFile,
+    BenchmarkFile,
+    lambda tree: (rename_keys_below(tree, ("benchmark", "settings"), "primary", "model"), ()),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ def load(
         return builder.problems or checking.problems(found[0], allow_unsandboxed=options.allow_unsandboxed)
 
     with reduced_garbage_collection():
-        read_document(SUITE, SuiteFile, _resolved_source(source), environment, options.changes, base, look)
+        read_document(SUITE, _resolved_source(source), environment, options.changes, base, look)
     return found[0]
 
 

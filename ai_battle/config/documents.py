@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import ValidationError
 
@@ -49,15 +49,19 @@ def find_nothing(document: Any) -> Iterable[Any]:
     return ()
 
 
+D = TypeVar("D", bound="ConfigDocument")
+
+
 @dataclass(frozen=True, slots=True)
-class FileKind:
+class FileKind(Generic[D]):
     """What differs between the kinds of files.
 
-    `rewrite` updates old spellings and returns notes on them. `check` finds problems across keys, `notes` keys without
-    effect, and `allowed` the names of secrets that may be sent to models.
+    `make` is the class of its documents. `rewrite` updates old spellings and returns notes on them. `check` finds
+    problems across keys, `notes` keys without effect, and `allowed` the names of secrets that may be sent to models.
     """
 
     name: str
+    make: Callable[..., D]
     schema: type[Section]
     rewrite: Callable[[Node], tuple[Node, Sequence[str]]]
     check: Callable[[Any], Iterable[Problem]] = find_nothing
@@ -105,19 +109,15 @@ class ConfigDocument:
         return portable_yaml(self.tree, self.expansion, self.base)
 
 
-D = TypeVar("D", bound=ConfigDocument)
-
-
 def read_document(
-    kind: FileKind,
-    make: Callable[..., D],
+    kind: FileKind[D],
     source: Source,
     environment: Mapping[str, str] | None = None,
     overrides: Sequence[str] = (),
     base: Path | None = None,
     also: Callable[[D], Iterable[Problem]] = find_nothing,
 ) -> D:
-    """Reads a file of a kind and passes it to `make`; `also` finds problems beyond the file itself.
+    """Reads a file of a kind; `also` finds problems beyond the file itself.
 
     Raises `ConfigError` with all problems.
     """
@@ -125,12 +125,11 @@ def read_document(
     variables: Mapping[str, str] = dict(os.environ if environment is None else environment)
     if not isinstance(source, Mapping):
         variables = with_dotenv(variables, origin.base)
-    return check_document(kind, make, origin, variables, overrides, also)
+    return check_document(kind, origin, variables, overrides, also)
 
 
 def check_document(
-    kind: FileKind,
-    make: Callable[..., D],
+    kind: FileKind[D],
     origin: Origin,
     variables: Mapping[str, str],
     overrides: Sequence[str] = (),
@@ -149,7 +148,9 @@ def check_document(
     expansion = expander.expansion
     all_notes = tuple(map(expansion.hide, (*notes, *expander.notes, *kind.notes(file))))
     redactor = _redactor(frozenset(kind.allowed(file)), expansion)
-    found = make(file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree, redactor=redactor)
+    found = kind.make(
+        file, origin.base, origin.name, origin.shown, all_notes, variables, expansion, tree, redactor=redactor
+    )
     # Checks across keys need a valid file, and their findings next to a wrong key may be that key's fault.
     further = [*kind.check(file), *_secrets_in_prompts(expander, redactor.for_models), *also(found)]
     problems = [*problems, *_elsewhere(problems, further)]

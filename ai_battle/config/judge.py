@@ -117,6 +117,7 @@ def judge_problems(settings: JudgeSettings, path: KeyPath) -> Iterator[Problem]:
 
 RUBRIC = FileKind(
     "rubric",
+    ConfigDocument,
     RubricFile,
     lambda tree: (tree, ()),
     lambda file: rubric_problems(file.rubric.criteria, file.rubric.scale, ("rubric",)),
@@ -135,5 +136,5 @@ def load_rubric(named: str | os.PathLike[str] = "", base: Path = Path()) -> Rubr
 
 def read_rubric(source: Source) -> Rubric:
     """Reads a rubric from its file or text. Raises `ConfigError` with all problems."""
-    found: Rubric = read_document(RUBRIC, ConfigDocument, source).file.rubric
+    found: Rubric = read_document(RUBRIC, source).file.rubric
     return found

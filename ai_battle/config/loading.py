@@ -42,7 +42,7 @@ class LoadedDiscussion(ConfigDocument):
         tree = append_to(enabled, ("discussion", "collaboration", "pairs"), from_python(pair))
         return self._again(tree, (), also)
 
-    def with_sections_of(self, other: Node, also: "Check") -> "LoadedDiscussion":
+    def with_sections_of(self, other: Node, also: "Check" = find_nothing) -> "LoadedDiscussion":
         """Returns the same with the providers, prices and context sizes of another file that this one does not state.
 
         Raises `ConfigError` with all problems.
@@ -56,7 +56,7 @@ class LoadedDiscussion(ConfigDocument):
 
     def _again(self, tree: Node, overrides: Sequence[str], also: "Check" = find_nothing) -> "LoadedDiscussion":
         origin = Origin(tree, [], self.base, self.name, self.shown)
-        again = check_document(DISCUSSION, LoadedDiscussion, origin, self.environment, overrides, also)
+        again = check_document(DISCUSSION, origin, self.environment, overrides, also)
         return replace(again, notes=tuple(dict.fromkeys((*self.notes, *again.notes))))
 
 
@@ -75,7 +75,7 @@ def load(
     `source` is a path, the name of a packaged configuration, or a dictionary. `overrides` are `path=value`. `base` is
     where relative paths start and `.env` is read, by default the folder of the file. `also` finds further problems.
     """
-    return read_document(DISCUSSION, LoadedDiscussion, source, environment, overrides, base, also)
+    return read_document(DISCUSSION, source, environment, overrides, base, also)
 
 
 def _problems(file: DiscussionFile) -> Iterator[Problem]:
@@ -235,6 +235,7 @@ def _notes_on_pairs(discussion: Discussion) -> Iterator[str]:
 
 DISCUSSION = FileKind(
     "discussion",
+    LoadedDiscussion,
     DiscussionFile,
     update_spellings,
     _problems,

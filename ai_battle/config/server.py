@@ -12,7 +12,6 @@ from .documents import ConfigDocument, FileKind, Source, read_document
 from .problems import Problem
 from .providers import ContextWindows, Prices, Providers
 from .rewriting import rename_keys_below
-from .tree import Node
 from .values import (
     AS_NUMBER,
     MAX_COUNT,
@@ -178,10 +177,6 @@ class LoadedServer(ConfigDocument):
     file: ServerFile = field(repr=False)
 
 
-def _rewritten(tree: Node) -> tuple[Node, tuple[str, ...]]:
-    return rename_keys_below(tree, ("server", "routes"), "primary", "model"), ()
-
-
 def _same_keys(file: ServerFile) -> Iterator[Problem]:
     """Yields keys that stand there twice: only one of the names and budgets would hold."""
     first = dict[str, int]()
@@ -191,9 +186,15 @@ def _same_keys(file: ServerFile) -> Iterator[Problem]:
             yield Problem(("server", "keys", number, "key"), words)
 
 
-SERVER = FileKind("server", ServerFile, _rewritten, check=_same_keys)
+SERVER = FileKind(
+    "server",
+    LoadedServer,
+    ServerFile,
+    lambda tree: (rename_keys_below(tree, ("server", "routes"), "primary", "model"), ()),
+    _same_keys,
+)
 
 
 def load_server(source: Source, environment: Mapping[str, str]) -> LoadedServer:
     """Loads a server file. Raises `ConfigError` with all problems."""
-    return read_document(SERVER, LoadedServer, source, environment)
+    return read_document(SERVER, source, environment)

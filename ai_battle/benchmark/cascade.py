@@ -15,7 +15,7 @@ from .intervals import known_mean, known_sum, rate_interval, wilson
 from .sample import Sample
 from .setting_results import by_task
 
-Numbers = Sequence[float]
+Numbers = tuple[float, ...]
 CURVE_POINTS = 20
 MIN_TASKS = 10
 """An order of fewer tasks is not measured."""
@@ -43,14 +43,12 @@ class HelpOrder:
     note: str = ""
 
 
-def order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
-    """Measures the order by doubts (the largest is helped first), given the scores of both models."""
-    return _order(tuple(doubts), tuple(small), tuple(large))
-
-
 @lru_cache(maxsize=32)
-def _order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
-    """Measures an order. Cached, as settings that differ only in thresholds share it."""
+def order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
+    """Measures the order by doubts (the largest is helped first), given the scores of both models.
+
+    Cached, as settings that differ only in thresholds share it.
+    """
     found = HelpOrder(len(doubts), known_mean(small) or 0.0, known_mean(large) or 0.0)
     if len(doubts) < MIN_TASKS:
         return replace(found, note=TOO_FEW)

@@ -8,7 +8,7 @@ from itertools import chain
 from ..assembly import discussion, strategies
 from ..assembly.models import BuildContext, Model, participant
 from ..config.collaboration import HelperSettings
-from ..config.loading import LoadedDiscussion
+from ..config.loading import LoadedDiscussion, load
 from ..config.problems import KeyPath, Problem
 from ..core import plugins
 from ..core.errors import ConfigError, ProviderError, Unreachable
@@ -19,7 +19,6 @@ from ..providers._listing import list_models
 from ..providers._names import ModelName, nearest_tag, parse
 from .clients import NO_TASK, ClientPool, build_setting
 from .datasets import PLACE_KEY
-from .discussions import load_discussion
 from .scorers import SCORERS
 from .scoring import ScorerFactory, judge_of, judges, lacking
 from .settings import RECORDED, Setting
@@ -62,13 +61,15 @@ def provider_of(model: HelperSettings) -> str:
 
 
 def _discussions(suite: Suite) -> Iterator[LoadedDiscussion]:
-    """Yields the discussions of all settings. Raises `ConfigError`."""
+    """Yields the discussions of all settings, with the suite's prices: a model has one price in a comparison.
+
+    Raises `ConfigError`.
+    """
+    document = suite.document
     for setting in suite.settings:
         if setting.discussion:
-            document = suite.document
-            yield load_discussion(
-                document.base / setting.discussion, document.tree, document.environment, discussion.check
-            )
+            loaded = load(str(document.base / setting.discussion), document.environment)
+            yield loaded.with_sections_of(document.tree, discussion.check)
 
 
 def _setting_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:

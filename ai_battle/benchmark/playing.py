@@ -1,5 +1,6 @@
 """Plays a sample: a setting answers a task, and the answer is scored."""
 
+import json
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -13,8 +14,9 @@ from ..assembly import strategies
 from ..assembly.models import BuildContext, Model
 from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings
-from ..config.loading import LoadedDiscussion
+from ..config.loading import LoadedDiscussion, load
 from ..config.tree import Node
+from ..conversation.asking import literal
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import AIBattleError, EmptyAnswer, Refused, translate_errors
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
@@ -37,7 +39,6 @@ from .clients import (
     build_setting,
     has_memory,
 )
-from .discussions import load_discussion, with_goal
 from .sample import AnswerScore, HelpRecord, Sample, SampleKey
 from .scorers import ScoredAnswer, Scorer
 from .scoring import ScorerFactory, score_answer
@@ -244,13 +245,14 @@ class Player:
     async def _discuss(self, setting: Setting, task: Task, listener: SampleListener) -> ScoredAnswer:
         if self._context.discuss is None:
             raise AIBattleError(f"{setting.name!r} is a discussion, which can't be run here.")
-        discussion = with_goal(self._discussion(setting.discussion), task)
+        discussion = _with_goal(self._discussion(setting.discussion), task)
         return ScoredAnswer(await self._context.discuss(discussion, listener))
 
     def _discussion(self, file: str) -> LoadedDiscussion:
         if file not in self._discussions:
             around = self._context.around
-            self._discussions[file] = load_discussion(around.base / file, self._context.tree, around.environment)
+            loaded = load(str(around.base / file), around.environment)
+            self._discussions[file] = loaded.with_sections_of(self._context.tree)
         return self._discussions[file]
 
     def _wrapper(self, listener: SampleListener) -> Wrapper:
@@ -300,6 +302,13 @@ class Player:
     def _scorers(self) -> Mapping[str, tuple[Scorer, ...]]:
         made = self._context.scorer_factory.scorer
         return {name: tuple(map(made, settings)) for name, settings in self._context.scorers.items()}
+
+
+def _with_goal(discussion: LoadedDiscussion, task: Task) -> LoadedDiscussion:
+    """Returns the discussion of a task, whose own keys override those of the file. Raises `ConfigError`."""
+    goal = {"goal": task.prompt, "initial_prompt": "", **(task.goal or {})}
+    written = {key: literal(json.dumps(value, ensure_ascii=False)) for key, value in goal.items()}
+    return discussion.with_overrides(*(f"discussion.{key}={value}" for key, value in written.items()))
 
 
 def _request(setting: Setting, task: Task, built: BuiltSetting) -> ModelRequest:

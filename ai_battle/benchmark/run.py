@@ -122,9 +122,9 @@ def run(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOu
 
 async def play(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOutcome:
     make = partial(Player, _sample_context(suite, options, store.folder))
-    keeper = [store] if suite.benchmark.cache and suite.benchmark.repeats == 1 and _share_a_model(suite) else []
+    here = [store] if suite.benchmark.cache and suite.benchmark.repeats == 1 and _share_a_model(suite) else []
     there = {"address": options.address} if options.address else {}
-    executor = plugins.create(EXECUTORS, suite.benchmark.executor, make, *keeper, tell=options.tell, **there)
+    executor = plugins.create(EXECUTORS, suite.benchmark.executor, make, *here, tell=options.tell, **there)
     try:
         return await BenchmarkRunner(suite, store, executor, options).run()
     finally:

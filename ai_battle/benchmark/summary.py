@@ -292,7 +292,7 @@ def _order(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence
     shared = [task for task in doubts if task in small and task in large]
     if not shared:
         return None
-    return order([doubts[t] for t in shared], [small[t] for t in shared], [large[t] for t in shared])
+    return order(*(tuple(each[task] for task in shared) for each in (doubts, small, large)))
 
 
 def _own_scores(model: str, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> Mapping[str, float]:

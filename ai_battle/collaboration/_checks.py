@@ -161,9 +161,8 @@ class Judge:
     nothing.
     """
 
-    def __init__(self, client: ModelClient, max_tokens: int = MAX_TOKENS) -> None:
+    def __init__(self, client: ModelClient) -> None:
         self.client = MutedClient(client)
-        self.max_tokens = max_tokens
 
     def outcomes(self, request: ModelRequest, response: ModelResponse) -> tuple[Evidence, ...]:
         return {"judged_right": 1.0}, {"judged_wrong": 1.0}
@@ -173,7 +172,7 @@ class Judge:
             raise ConfigError("A judge reads the attempt: helper_sees is attempt or history.", "helper_sees")
         if not turn.may_ask:
             return None
-        question = advice_request("judge", HelpCase(request, response), turn.helping.sees, max_tokens=self.max_tokens)
+        question = advice_request("judge", HelpCase(request, response), turn.helping.sees, max_tokens=MAX_TOKENS)
         draft = await turn.consult("judge", self.client, question, "judge")
         if draft is None:
             return None

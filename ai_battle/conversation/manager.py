@@ -281,11 +281,11 @@ def _result(ended: RunFinished, run_dir: Path, help_: HelpSummed | None, judged:
 class CollaborativeConversationManager(ConversationManager):
     """A `ConversationManager` that pairs can be added to; it has the pairs of its file from the start."""
 
-    _elsewhere: dict[str, Pair]
+    _pairs_of_types: dict[str, Pair]
 
     def _set_up(self, source: SetupSource, out: str | os.PathLike[str] | None) -> None:
         super()._set_up(source, out)
-        self._elsewhere = {}
+        self._pairs_of_types = {}
 
     def setup_collaboration(
         self, primary_model: str, secondary_model: str, threshold: float = 0.7, max_retries: int = 3
@@ -304,7 +304,7 @@ class CollaborativeConversationManager(ConversationManager):
         except ConfigError as error:
             raise ValueError(f"{primary_model} can't be helped by {secondary_model}: {error}") from error
         if source is self._source:
-            self._elsewhere[spelling(primary_model)] = pair
+            self._pairs_of_types[spelling(primary_model)] = pair
         self._source = source
 
     async def run_conversation_turn_collaborative(
@@ -338,7 +338,7 @@ class CollaborativeConversationManager(ConversationManager):
     async def _client(self, named: str) -> AsyncIterator[ModelClient]:
         async with AsyncExitStack() as stack:
             client = self._borrow(named, stack)
-            if pair := self._elsewhere.get(spelling(named)):
+            if pair := self._pairs_of_types.get(spelling(named)):
                 client = assembly.pairing.with_help(pair, client, self._borrow(pair.secondary[0].type, stack))
             yield client
 

@@ -17,7 +17,7 @@ TEN = ("xxxxx.....", "xxxx.xx...", "....xxxx..")
 
 def test_an_order_that_knows_what_is_wrong_recovers_the_advantage_first() -> None:
     small, large = [1.0] * 6 + [0.0] * 4, [1.0] * 10
-    knows = order([1 - each for each in small], small, large)
+    knows = order(tuple(1 - each for each in small), tuple(small), tuple(large))
     assert (knows.small, knows.large, knows.auroc) == (0.6, 1.0, 1.0)
     assert knows.apgr == pytest.approx(0.8)
     assert [knows.cpt50, knows.cpt80] == pytest.approx([0.2, 0.32])
@@ -28,17 +28,17 @@ def test_an_order_that_knows_what_is_wrong_recovers_the_advantage_first() -> Non
 
 
 def test_an_order_that_knows_nothing_recovers_in_proportion() -> None:
-    blind = order([0.0] * 10, [1.0] * 6 + [0.0] * 4, [1.0] * 10)
+    blind = order((0.0,) * 10, (1.0,) * 6 + (0.0,) * 4, (1.0,) * 10)
     assert [blind.apgr, blind.cpt50, blind.cpt80] == pytest.approx([0.5, 0.5, 0.8])
 
 
 def test_a_large_model_without_an_advantage_has_no_measures_and_it_is_said() -> None:
-    found = order(range(10), [1.0] * 10, [1.0, 0.0] * 5)
+    found = order(tuple(range(10)), (1.0,) * 10, (1.0, 0.0) * 5)
     assert (found.apgr, found.cpt50, found.note) == (None, None, NO_ADVANTAGE)
 
 
 def test_a_few_tasks_are_not_measured() -> None:
-    assert order([1, 2], [0, 1], [1, 1]).note == TOO_FEW
+    assert order((1, 2), (0, 1), (1, 1)).note == TOO_FEW
 
 
 def test_help_is_counted_by_what_it_did_to_the_answers() -> None:

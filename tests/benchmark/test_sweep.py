@@ -55,7 +55,7 @@ def baselines(items: Sequence[Replayed]) -> dict[str, Mapping[str, float | None]
         "detector: quality": [1 - each.small.quality for each in items],
         "oracle": [1 - score for score in small],
     }
-    found = {name: order(each, small, large) for name, each in doubts.items()}
+    found = {name: order(tuple(each), tuple(small), tuple(large)) for name, each in doubts.items()}
     return {
         name: {"auroc": each.auroc, "apgr": each.apgr, "cpt50": each.cpt50, "cpt80": each.cpt80}
         for name, each in found.items()

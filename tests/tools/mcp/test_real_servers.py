@@ -11,6 +11,8 @@ from ai_battle.core.messages import Image
 
 from .conftest import Running, until
 
+pytestmark = pytest.mark.slow
+
 
 async def test_the_time_server_tells_the_time(running: Running) -> None:
     async with running(time={"command": "mcp-server-time"}) as tools:
@@ -23,7 +25,6 @@ async def test_the_time_server_tells_the_time(running: Running) -> None:
     assert "Atlantis/Capital" in failed.text
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 async def test_the_git_server_speaks_of_a_repository(running: Running, repository: Path) -> None:
     async with running(git={"command": "mcp-server-git", "args": ["--repository", "."], "cwd": "shop"}) as tools:

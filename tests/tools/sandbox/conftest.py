@@ -77,10 +77,10 @@ def sandbox(request: pytest.FixtureRequest) -> Sandbox:
     return Sandbox(fence)
 
 
-@pytest.fixture(scope="session", params=[0, pytest.param(1, marks=pytest.mark.slow)], ids=["its half", "other half"])
-def half(request: pytest.FixtureRequest, sandbox: Sandbox) -> slice:
-    """Returns which cases to run: every other one behind each fence, and behind the other fence in the slow run."""
-    return slice((request.param + (sandbox.name == "landlock")) % 2, None, 2)
+@pytest.fixture(scope="session", params=[0, *(pytest.param(number, marks=pytest.mark.slow) for number in (1, 2, 3))])
+def quarter(request: pytest.FixtureRequest, sandbox: Sandbox) -> slice:
+    """Returns which cases to run: every fourth one, others behind each fence; the slow run has all behind both."""
+    return slice((request.param + 2 * (sandbox.name == "landlock")) % 4, None, 4)
 
 
 @pytest.fixture(scope="session")

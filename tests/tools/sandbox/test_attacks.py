@@ -55,8 +55,8 @@ _OF_A_CONTAINER = {
 
 
 @pytest.mark.parametrize("file", FILES)
-async def test_attacks(file: str, language: Language, sandbox: Sandbox, half: slice, around: World) -> None:
-    await _assert_contained(cases(file, language)[half], sandbox, around)
+async def test_attacks(file: str, language: Language, sandbox: Sandbox, quarter: slice, around: World) -> None:
+    await _assert_contained(cases(file, language)[quarter], sandbox, around)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from .cases import Case, cases
 from .conftest import Run, aim, failing_cases
 
 
-async def test_ordinary_programs(language: Language, sandbox: Sandbox, half: slice) -> None:
+async def test_ordinary_programs(language: Language, sandbox: Sandbox, quarter: slice) -> None:
     """Those that need what Landlock alone can't give fail there: what is documented is true."""
 
     async def works(case: Case, workspace: Path) -> None:
@@ -18,7 +18,7 @@ async def test_ordinary_programs(language: Language, sandbox: Sandbox, half: sli
         assert is_as_expected != (case.needs != "" and sandbox.name == "landlock"), outcome
         assert outcome.killed_because == ""
 
-    assert await failing_cases(cases("ordinary.txt", language)[half], works) == []
+    assert await failing_cases(cases("ordinary.txt", language)[quarter], works) == []
 
 
 async def test_what_a_program_leaves_in_the_workspace_is_there_for_the_next(run: Run, workspace: Path) -> None:

@@ -9,7 +9,7 @@ from .cases import Case, cases
 from .conftest import TIGHT, Run, aim, failing_cases, survivors
 
 
-async def test_programs_that_take_too_much(language: Language, sandbox: Sandbox, half: slice) -> None:
+async def test_programs_that_take_too_much(language: Language, sandbox: Sandbox, quarter: slice) -> None:
     async def ends(case: Case, workspace: Path) -> None:
         allowed = case.expected.split()
         # Where another limit has to end it, the clock must not come first on a busy machine.
@@ -19,7 +19,7 @@ async def test_programs_that_take_too_much(language: Language, sandbox: Sandbox,
         assert outcome.killed_because in allowed or (not outcome.killed_because and "-" in allowed), outcome
         assert survivors(workspace) == []
 
-    assert await failing_cases(cases("resources.txt", language)[half], ends) == []
+    assert await failing_cases(cases("resources.txt", language)[quarter], ends) == []
 
 
 async def test_threads_may_use_all_processors_for_the_whole_time(run: Run) -> None:

@@ -190,12 +190,13 @@ def warm_up(models: Iterable[Model]) -> None:
 
 
 def startup_lines(config: ServerConfig, address: str) -> list[str]:
-    """Returns the lines shown at startup: the address, and which models answer for each route."""
+    """Returns the lines shown at startup: the address, which models answer for each route, and instead of which."""
     routes = config.deployment.routes
     width = max(len(route.name) for route in routes)
     lines = [f"  {r.name:<{width}}  {', '.join(r.models)}{f'  ({r.strategy})' if r.strategy else ''}" for r in routes]
     workers = f" with {config.server.workers} workers" if config.server.workers > 1 else ""
-    return [f"Listening on {address}{workers}", *lines, config.boost, *_shadow_terms(config), *_terms(config)]
+    notes = dict.fromkeys(model.name.note for model in config.deployment.models if model.name.note)
+    return [f"Listening on {address}{workers}", *lines, *notes, config.boost, *_shadow_terms(config), *_terms(config)]
 
 
 def _shadow_terms(config: ServerConfig) -> Iterator[str]:

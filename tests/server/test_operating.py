@@ -332,14 +332,19 @@ def test_who_may_ask_and_what_may_be_spent_is_told_at_the_start(tmp_path: Path) 
     path = tmp_path / "server.yaml"
     path.write_text(
         f"server: {{state: {tmp_path}, keys: [{{key: key-of-team, name: team, budget_usd: 5}}],"
-        " limits: {unpriced: allow}, routes: {a: openrouter/some/model}}"
+        " limits: {unpriced: allow}, routes: {a: openrouter/some/model, b: openai/o3-mini}}"
     )
-    said = "\n".join(startup_lines(ConfigSource(str(path), {"OPENROUTER_API_KEY": "key"}).load(), "http://x"))
+    said = "\n".join(
+        startup_lines(
+            ConfigSource(str(path), {"OPENROUTER_API_KEY": "key", "OPENAI_API_KEY": "key"}).load(), "http://x"
+        )
+    )
 
     assert "Clients need a key: team" in said
     assert (
         f"Budgets hold for all workers of this machine; what is spent is kept in {tmp_path / 'counts.sqlite'}." in said
     )
     assert "No price is known of openrouter/some/model" in said
+    assert "'o3-mini' is retired; its successor" in said
     assert "key-of-team" not in said
     assert "need no key" in startup_lines(ConfigSource("", {"BIG_MODEL": "ollama/phi4"}).load(), "http://x")[-1]

@@ -117,6 +117,6 @@ def _faults(plan: Plan, measures: Mapping[str, float], step: "TurnStep") -> Iter
 def _hint_text(plan: Plan, fault: str, action: SteeringStep) -> str:
     if action == "template":
         name = f"{'ai-ai-' if plan.mode == 'ai-ai' else ''}{TEMPLATE_AGAINST[fault]}"
-        goal = plan.goal.strip() or plan.prompt
-        return prompt("hint_template", instructions=PACKAGED.fill(name, {"goal": goal, "domain": goal}))
+        # The goal itself is a sentence, and the participant knows it.
+        return prompt("hint_template", instructions=PACKAGED.fill(name, {"domain": "the goal of this conversation"}))
     return prompt(f"hint_{fault}{'_stronger' if action == 'stronger' else ''}")

@@ -65,6 +65,8 @@ async def test_a_circle_is_named_and_told_of_more_strongly_and_then_left_in_peac
         (10, "Bob", "repetition", "template"),
         (18, "Bob", "repetition", "hint"),
     ]
+    told = [event.text for _, event in read(tmp_path / "run") if isinstance(event, HintGiven)]
+    assert any("You explore the goal of this conversation with another AI" in hint for hint in told)
 
 
 async def test_of_two_sides_the_human_one_is_told(tmp_path: Path) -> None:

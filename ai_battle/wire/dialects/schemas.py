@@ -123,7 +123,7 @@ def _problems(schema: Any, at: str, root: Schema, depth: int) -> Iterator[str]:
         return
     for key, value in schema.items():
         inside = f"{at}.{key}".removeprefix(f"{_WHOLE}.")
-        yield from _keyword_problems(key, value, inside)
+        yield from keyword_problems(key, value, inside)
         for step, child in _children(key, value):
             if not isinstance(child, bool):
                 yield from _problems(child, f"{inside}{step}", root, depth + 1)
@@ -142,7 +142,8 @@ def _children(key: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield "", value
 
 
-def _keyword_problems(key: str, value: Any, at: str) -> Iterator[str]:
+def keyword_problems(key: str, value: Any, at: str = "") -> Iterator[str]:
+    """Yields what is wrong with the value of a keyword, apart from the schemas in it."""
     if key == "type":
         yield from _type_problems(value, at)
     for wanted, is_right, keys in _KEYWORDS:

@@ -105,6 +105,11 @@ def test_a_pattern_that_can_not_be_matched_in_linear_time_is_left_to_the_tool() 
         assert fit({"value": "x"}, one({"type": "string", "pattern": pattern})).problems == ()
 
 
+@pytest.mark.parametrize("rule", [{"minimum": "1"}, {"exclusiveMinimum": True}, {"multipleOf": 0}, {"maximum": None}])
+def test_a_rule_that_is_no_rule_of_json_schema_allows_every_value(rule: dict[str, Any]) -> None:
+    assert fit({"value": -7.5}, one({"type": "number", **rule})).problems == ()
+
+
 def test_of_very_many_wrong_names_the_first_are_told() -> None:
     schema = {"type": "object", "properties": {f"name_{n}": TEXT for n in range(50)}, "additionalProperties": False}
     fitted = fit({f"wrong_{n}": n for n in range(5_000)}, schema)

@@ -344,11 +344,18 @@ def _broken_rules(value: Any, schema: Schema) -> Iterator[str]:
     if "const" in schema and canonical(value) != canonical(schema["const"]):
         yield f"expected {short_json(schema['const'])}, got {short_json(value)}"
     for keyword in schema.keys() & _RULES.keys():
-        (kind, fits, words), bound = _RULES[keyword], schema[keyword]
-        if not isinstance(value, kind) or isinstance(value, bool) or any(keyword_problems(keyword, bound)):
-            continue  # a client's own schema may have `minimum: "1"`, which bounds nothing
-        if not fits(value, bound):
-            yield f"expected {words} {short_json(bound)}, got {short_json(value)}"
+        _, fits, words = _RULES[keyword]
+        if _applies(keyword, schema[keyword], value) and not fits(value, schema[keyword]):
+            yield f"expected {words} {short_json(schema[keyword])}, got {short_json(value)}"
+
+
+def _applies(keyword: str, bound: Any, value: Any) -> bool:
+    """Checks whether a rule is for such a value. One of a client may be none of JSON Schema's, as `minimum: "1"`."""
+    return (
+        isinstance(value, _RULES[keyword][0])
+        and not isinstance(value, bool)
+        and not any(keyword_problems(keyword, bound))
+    )
 
 
 def _matches(text: str, pattern: str) -> bool:

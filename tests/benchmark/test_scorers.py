@@ -398,6 +398,13 @@ def test_of_several_blocks_the_last_that_defines_the_function_counts() -> None:
     assert code_of("```bash\nls\n```") == ""
 
 
+def test_helpers_in_blocks_of_their_own_belong_to_the_program() -> None:
+    blocks = ["def add(a, b):\n    return 0", "import math", "print('an example')", "def half(a", RIGHT, "add(1, 2)"]
+    text = "\nThen:\n".join(f"```python\n{block}\n```" for block in blocks)
+
+    assert code_of(text, "add").split("\n\n") == ["import math", f"{RIGHT}\n"]
+
+
 def test_code_is_found_in_linear_time() -> None:
     """Fences that never close, and texts that go on for ever."""
     for hostile in ("```python\n" * 20_000, "`" * 200_000, "~~~\n```\n" * 20_000, "(" * 100_000):

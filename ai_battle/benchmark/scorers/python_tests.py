@@ -32,6 +32,8 @@ _BLOCK = re.compile(
     r"^[ \t]{0,8}(`{3,8}|~{3,8})[ \t]*(\w{0,20})[^\n]{0,200}\n(.*?)^[ \t]{0,8}\1", re.DOTALL | re.MULTILINE
 )
 
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
+
 
 class PythonTests:
     """Runs the tests of tasks, as many programs at once as there are processors."""
@@ -75,31 +77,43 @@ def _why(killed_because: str, stderr: str) -> str:
 def code_of(text: str, name: str = "") -> str:
     """Returns the Python program in an answer: the last block that defines `name`, or else all blocks.
 
-    Without blocks it is the whole text if that is a program, or "".
+    Blocks of helpers before it belong to it. Without blocks it is the whole text if that is a program, or "".
     """
     text = text[-LONGEST_ANSWER:]
     # A block without a language may be output, so it counts only if no block says Python.
     blocks = _blocks_in(text, ("python", "py", "python3")) or _blocks_in(text, ("",))
     if not blocks:
-        return text if text.strip() and _is_program(text) else ""
+        return text if any(not isinstance(each, ast.Expr) for each in _statements(text)) else ""
+    return _program_with(name, blocks) if name else "\n".join(blocks)
+
+
+def _program_with(name: str, blocks: list[str]) -> str:
+    """Returns the last block that defines a function and the helpers before it; all blocks if none defines it."""
     defines = re.compile(rf"^[ \t]*(?:async )?def {re.escape(name)}\b", re.MULTILINE)
-    defining = [code for code in blocks if name and defines.search(code)]
-    return defining[-1] if defining else "\n".join(blocks)
+    last = max((place for place, code in enumerate(blocks) if defines.search(code)), default=None)
+    if last is None:
+        return "\n".join(blocks)
+    helpers = [code for code in blocks[:last] if not defines.search(code) and _only_defines(code)]
+    return "\n".join((*helpers, blocks[last]))
 
 
 def _blocks_in(text: str, languages: tuple[str, ...]) -> list[str]:
     return [code for _, language, code in _BLOCK.findall(text) if language.lower() in languages]
 
 
-def _is_program(text: str) -> bool:
-    """Checks for a program. A word or a sentence that happens to be an expression is none."""
+def _only_defines(code: str) -> bool:
+    statements = _statements(code)
+    return bool(statements) and all(isinstance(each, _DEFINITIONS) for each in statements)
+
+
+def _statements(text: str) -> list[ast.stmt]:
+    """Returns the statements of a program, none of other text. A word or a sentence may be an expression."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = ast.parse(text)
+            return ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return any(not isinstance(each, ast.Expr) for each in found.body)
+        return []
 
 
 def create(sandbox: Sandbox, timeout: float = 10.0) -> PythonTests:

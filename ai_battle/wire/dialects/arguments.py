@@ -6,21 +6,19 @@ messages that do not say what a model should write instead.
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
-
-from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from ...core.plugins import near
 from .schemas import (
     Schema,
+    broken_rules,
     canonical,
     description_of,
     is_number,
     is_whole,
-    keyword_problems,
+    matches,
     resolve_references,
     short_json,
     signature,
@@ -34,7 +32,7 @@ _KINDS |= {"integer": (), "number": ()}
 _WORDS = {"type", "title", "description", "default", "examples", "format"}
 _USUAL = {"type", "title", "description", "properties", "required", "additionalProperties", "$schema"}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
-_LONGEST_NUMBER, _LONGEST_MATCHED = 400, 10_000  # characters of a number, and of text that a pattern is run on
+_LONGEST_NUMBER = 400  # characters
 _NOTHING: Any = object()
 
 
@@ -138,7 +136,7 @@ class _Walk:
                 schemas = [*first[: len(value)], *[rest] * (len(value) - len(first))]
                 pairs = enumerate(zip(value, schemas, strict=True))
                 value = [self.value(item, one, f"{at}[{number}]") for number, (item, one) in pairs]
-            for words in _broken_rules(value, schema):
+            for words in broken_rules(value, schema):
                 self._problem(at, words)
             return self._combine(value, schema, at)
 
@@ -266,7 +264,7 @@ def _meant_names(given: Schema, declared: Schema) -> dict[str, str]:
 
 def _schemas_of(name: str, schema: Schema) -> list[Any]:
     """Returns the schemas that a field of an object must fit."""
-    found = [pattern for key, pattern in schema.get("patternProperties", {}).items() if _matches(name, key)]
+    found = [pattern for key, pattern in schema.get("patternProperties", {}).items() if matches(name, key)]
     if name in schema.get("properties", {}):
         found.append(schema["properties"][name])
     if not found and isinstance(schema.get("additionalProperties"), Mapping):
@@ -335,71 +333,3 @@ def _read_json(text: str, opening: str) -> Any:
 def _loose(name: Any) -> str:
     """Normalizes case and separators, so that `filePath` equals `file_path`."""
     return re.sub(r"[\s_-]", "", str(name)).casefold()
-
-
-def _broken_rules(value: Any, schema: Schema) -> Iterator[str]:
-    """Yields the rules that `value` breaks, each as the rest of a sentence after its name."""
-    if "enum" in schema and canonical(value) not in map(canonical, schema["enum"]):
-        yield f"expected one of {', '.join(map(short_json, schema['enum']))}, got {short_json(value)}"
-    if "const" in schema and canonical(value) != canonical(schema["const"]):
-        yield f"expected {short_json(schema['const'])}, got {short_json(value)}"
-    for keyword in schema.keys() & _RULES.keys():
-        _, fits, words = _RULES[keyword]
-        if _applies(keyword, schema[keyword], value) and not fits(value, schema[keyword]):
-            yield f"expected {words} {short_json(schema[keyword])}, got {short_json(value)}"
-
-
-def _applies(keyword: str, bound: Any, value: Any) -> bool:
-    """Checks whether a rule is for such a value. One of a client may be none of JSON Schema's, as `minimum: "1"`."""
-    return (
-        isinstance(value, _RULES[keyword][0])
-        and not isinstance(value, bool)
-        and not any(keyword_problems(keyword, bound))
-    )
-
-
-def _matches(text: str, pattern: str) -> bool:
-    """Returns whether the pattern occurs; true for one without linear-time matching, which the tool must check."""
-    compiled = _linear_pattern(pattern)
-    return compiled is None or compiled.isinstance_python(text[:_LONGEST_MATCHED])
-
-
-@lru_cache
-def _linear_pattern(pattern: str) -> SchemaValidator | None:
-    """Compiles for Rust's engine, which never backtracks; returns None if it lacks a feature, such as lookahead."""
-    try:
-        return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
-    except SchemaError:
-        return None
-
-
-def _is_multiple(value: float, of: float) -> bool:
-    if isinstance(value, int) and isinstance(of, int):
-        return value % of == 0
-    try:
-        parts = value / of
-        return abs(parts - round(parts)) < 1e-9
-    except OverflowError:  # infinite, or an integer that is larger than any float
-        return False
-
-
-# By keyword: the type of value it applies to, its check, and the words for an error.
-_RULES: Mapping[str, tuple[Any, Callable[[Any, Any], bool], str]] = {
-    "minLength": (str, lambda text, least: len(text) >= least, "characters: at least"),
-    "maxLength": (str, lambda text, most: len(text) <= most, "characters: at most"),
-    "pattern": (str, _matches, "text that matches"),
-    "minimum": (int | float, lambda number, least: number >= least, "at least"),
-    "maximum": (int | float, lambda number, most: number <= most, "at most"),
-    "exclusiveMinimum": (int | float, lambda number, bound: number > bound, "more than"),
-    "exclusiveMaximum": (int | float, lambda number, bound: number < bound, "less than"),
-    "multipleOf": (int | float, _is_multiple, "a multiple of"),
-    "minItems": (list, lambda items, least: len(items) >= least, "items: at least"),
-    "maxItems": (list, lambda items, most: len(items) <= most, "items: at most"),
-    "uniqueItems": (
-        list,
-        lambda items, so: not so or len(set(map(canonical, items))) == len(items),
-        "items that differ:",
-    ),
-    "minProperties": (Mapping, lambda fields, least: len(fields) >= least, "fields: at least"),
-    "maxProperties": (Mapping, lambda fields, most: len(fields) <= most, "fields: at most"),
-}

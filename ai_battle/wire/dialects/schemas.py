@@ -1,10 +1,13 @@
 """Checks, resolves and describes JSON Schemas, and compares calls by them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from functools import lru_cache
 from itertools import islice
 from typing import Any
+
+from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from ...core.messages import ToolCall
 from ...core.plugins import near
@@ -17,7 +20,7 @@ _HOLD_LISTS_OF_SCHEMAS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems", "i
 _HOLD_A_SCHEMA = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"})
 _MOST_HOPS, _DEEPEST, _DEEPEST_DESCRIBED = 20, 50, 3
 _DEEPEST_FIELDS, _MOST_FIELDS = 2, 20  # of objects in a description, which a schema may nest without end
-_LONGEST_SHOWN = 60  # characters
+_LONGEST_SHOWN, _LONGEST_MATCHED = 60, 10_000  # characters shown, and characters that a pattern is run on
 _WHOLE = "the schema"
 _EXACT, _DEEPEST_VALUE, _MOST_BITS = 2**53, 200, 10_000
 
@@ -123,7 +126,7 @@ def _problems(schema: Any, at: str, root: Schema, depth: int) -> Iterator[str]:
         return
     for key, value in schema.items():
         inside = f"{at}.{key}".removeprefix(f"{_WHOLE}.")
-        yield from keyword_problems(key, value, inside)
+        yield from _keyword_problems(key, value, inside)
         for step, child in _children(key, value):
             if not isinstance(child, bool):
                 yield from _problems(child, f"{inside}{step}", root, depth + 1)
@@ -142,7 +145,7 @@ def _children(key: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield "", value
 
 
-def keyword_problems(key: str, value: Any, at: str = "") -> Iterator[str]:
+def _keyword_problems(key: str, value: Any, at: str = "") -> Iterator[str]:
     """Yields what is wrong with the value of a keyword, apart from the schemas in it."""
     if key == "type":
         yield from _type_problems(value, at)
@@ -226,3 +229,71 @@ def _fill_inside(value: Any, schema: Schema, root: Schema) -> Any:
 def call_key(call: ToolCall, schema: Schema = NO_SCHEMA) -> str:
     """Returns the same text for equal calls, whose arguments must be repaired already."""
     return f"{call.name} {canonical(with_defaults(call.arguments, schema))}{' '.join(call.malformed.split())}"
+
+
+def broken_rules(value: Any, schema: Schema) -> Iterator[str]:
+    """Yields the rules that `value` breaks, each as the rest of a sentence after its name."""
+    if "enum" in schema and canonical(value) not in map(canonical, schema["enum"]):
+        yield f"expected one of {', '.join(map(short_json, schema['enum']))}, got {short_json(value)}"
+    if "const" in schema and canonical(value) != canonical(schema["const"]):
+        yield f"expected {short_json(schema['const'])}, got {short_json(value)}"
+    for keyword in schema.keys() & _RULES.keys():
+        _, fits, words = _RULES[keyword]
+        if _applies(keyword, schema[keyword], value) and not fits(value, schema[keyword]):
+            yield f"expected {words} {short_json(schema[keyword])}, got {short_json(value)}"
+
+
+def _applies(keyword: str, bound: Any, value: Any) -> bool:
+    """Checks whether a rule is for such a value. One of a client may be none of JSON Schema's, as `minimum: "1"`."""
+    return (
+        isinstance(value, _RULES[keyword][0])
+        and not isinstance(value, bool)
+        and not any(_keyword_problems(keyword, bound))
+    )
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Returns whether the pattern occurs; true for one without linear-time matching, which the tool must check."""
+    compiled = _linear_pattern(pattern)
+    return compiled is None or compiled.isinstance_python(text[:_LONGEST_MATCHED])
+
+
+@lru_cache
+def _linear_pattern(pattern: str) -> SchemaValidator | None:
+    """Compiles for Rust's engine, which never backtracks; returns None if it lacks a feature, such as lookahead."""
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
+    except SchemaError:
+        return None
+
+
+def _is_multiple(value: float, of: float) -> bool:
+    if isinstance(value, int) and isinstance(of, int):
+        return value % of == 0
+    try:
+        parts = value / of
+        return abs(parts - round(parts)) < 1e-9
+    except OverflowError:  # infinite, or an integer that is larger than any float
+        return False
+
+
+# By keyword: the type of value it applies to, its check, and the words for an error.
+_RULES: Mapping[str, tuple[Any, Callable[[Any, Any], bool], str]] = {
+    "minLength": (str, lambda text, least: len(text) >= least, "characters: at least"),
+    "maxLength": (str, lambda text, most: len(text) <= most, "characters: at most"),
+    "pattern": (str, matches, "text that matches"),
+    "minimum": (int | float, lambda number, least: number >= least, "at least"),
+    "maximum": (int | float, lambda number, most: number <= most, "at most"),
+    "exclusiveMinimum": (int | float, lambda number, bound: number > bound, "more than"),
+    "exclusiveMaximum": (int | float, lambda number, bound: number < bound, "less than"),
+    "multipleOf": (int | float, _is_multiple, "a multiple of"),
+    "minItems": (list, lambda items, least: len(items) >= least, "items: at least"),
+    "maxItems": (list, lambda items, most: len(items) <= most, "items: at most"),
+    "uniqueItems": (
+        list,
+        lambda items, so: not so or len(set(map(canonical, items))) == len(items),
+        "items that differ:",
+    ),
+    "minProperties": (Mapping, lambda fields, least: len(fields) >= least, "fields: at least"),
+    "maxProperties": (Mapping, lambda fields, most: len(fields) <= most, "fields: at most"),
+}

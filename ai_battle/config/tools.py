@@ -66,7 +66,8 @@ class Runner(Section):
         description="Once results have more characters than this, the answer is written without further calls.",
     )
     backoff_seconds: Amount = Field(
-        default=0.1, description="Seconds to wait before the second round of calls; doubled before each further round."
+        default=0.1,
+        description="Seconds to wait after a round of calls that brought nothing new; doubled with each further one.",
     )
 
 

@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from time import monotonic
 from typing import Literal
 
@@ -32,8 +33,8 @@ class RunnerLimits:
     """Limits of one answer.
 
     If results have more than `summarize_threshold` characters, the answer is requested at once, without tools. With
-    `allow_chaining` a model may call again after it has seen results. The pause before the second round is
-    `backoff_seconds`; it doubles with each further round.
+    `allow_chaining` a model may call again after it has seen results. After a round that brought nothing new there is a
+    pause of `backoff_seconds`; it doubles with each further one.
     """
 
     max_rounds: int = 3
@@ -50,9 +51,9 @@ class RunnerLimits:
     def rounds(self) -> int:
         return self.max_rounds if self.allow_chaining else 1
 
-    def pause_before(self, round_: int) -> float:
-        """Returns the seconds to wait before running the calls of this round, which counts from 1."""
-        return 0.0 if round_ < 2 else min(LONGEST_PAUSE, self.backoff_seconds * 2.0 ** min(round_ - 2, 60))
+    def pause_after(self, idle: int) -> float:
+        """Returns the seconds to wait after so many rounds in a row that brought nothing new."""
+        return min(LONGEST_PAUSE, self.backoff_seconds * 2.0 ** min(idle - 1, 60)) if idle else 0.0
 
 
 DEFAULT = RunnerLimits()
@@ -87,6 +88,7 @@ class _Round:
     replayed: int = 0
     unknown: int = 0
     stale: int = 0
+    has_news: bool = False
 
     def is_all(self, count: int) -> bool:
         return bool(self.keys) and count == len(self.keys)
@@ -115,6 +117,11 @@ class CallGuard:
     def rounds(self) -> int:
         """The number of completed rounds."""
         return len(self._past)
+
+    @property
+    def idle(self) -> int:
+        """The number of rounds in a row, up to the last one, that brought nothing new."""
+        return sum(1 for _ in takewhile(lambda past: not past.has_news, reversed(self._past)))
 
     @property
     def in_circles(self) -> bool:
@@ -163,14 +170,18 @@ class CallGuard:
             self._count_failure(planned.tool)
             return
         self._failures[planned.tool] = 0
+        is_same = False
         if planned.is_volatile:
             _, before = self._seen.get(planned.key, (0, None))
-            self._now.replayed += before is not None and before.parts == result.parts
+            is_same = before is not None and before.parts == result.parts
             self._seen[planned.key] = self.rounds, result
         else:
             self._known[planned.key] = result
         first = self._outcomes.setdefault((planned.tool, result.text), planned.key)
-        self._now.stale += not planned.writes and first != planned.key
+        is_stale = not planned.writes and first != planned.key
+        self._now.replayed += is_same
+        self._now.stale += is_stale
+        self._now.has_news |= not (is_same or is_stale)
 
     def end_round(self, returned: int) -> bool:
         """Ends a round that returned so many characters. Returns whether to tell the model that it goes in circles.

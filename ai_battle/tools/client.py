@@ -170,8 +170,8 @@ class _ToolTurn:
         """Runs the calls, or tells the model what could not be read. Returns whether it may call again."""
         self._first_answer = None
         guard = self._guard
-        # Slows down a model that asks again and again, and with it what its calls cost.
-        await asyncio.sleep(self._client.limits.pause_before(guard.rounds + 1))
+        # Slows down a model that asks again and again for nothing new, and with it what its calls cost.
+        await asyncio.sleep(self._client.limits.pause_after(guard.idle))
         results: tuple[ToolResult, ...] = ()
         if requested.calls:
             if requested.after.strip():

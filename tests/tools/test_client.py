@@ -317,11 +317,12 @@ async def test_all_that_the_answer_cost_is_in_it() -> None:
     assert len(model.requests) == 2
 
 
-async def test_the_second_round_waits() -> None:
+async def test_a_round_that_brought_nothing_new_is_followed_by_a_pause() -> None:
     loop = asyncio.get_running_loop()
     started = loop.time()
     limits = RunnerLimits(max_rounds=3, backoff_seconds=0.05)
-    await answer(call("look", what="a"), call("look", what="b"), "Done.", tools=[Recording()], limits=limits)
+    broken = Recording(answer=ValueError("broken"))
+    await answer(call("look"), call("look", what="b"), "Done.", tools=[broken], limits=limits)
     assert loop.time() - started >= 0.05
 
 

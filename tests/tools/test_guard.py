@@ -4,6 +4,7 @@ A script has rounds, parted by `;`, of calls, parted by `,`. A call that ends wi
 the same as others, and what ends with `+` finds something else each time.
 """
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -106,4 +107,14 @@ async def test_rounds_and_calls_have_limits() -> None:
 
 def test_the_pauses_grow_and_have_an_end() -> None:
     limits = RunnerLimits(backoff_seconds=0.1)
-    assert [limits.pause_before(number) for number in (1, 2, 3, 4, 1000)] == [0, 0.1, 0.2, 0.4, 5.0]
+    assert [limits.pause_after(idle) for idle in (0, 1, 2, 3, 1000)] == [0, 0.1, 0.2, 0.4, 5.0]
+
+
+async def test_rounds_that_bring_something_new_are_not_slowed_down() -> None:
+    async with asyncio.timeout(60):  # with pauses, these rounds would take more than two minutes
+        script = "; ".join(f"read {number}" for number in range(30))
+        assert await play(script, RunnerLimits(max_rounds=100, backoff_seconds=5.0)) == (
+            script.replace(";", ","),
+            "",
+            0,
+        )

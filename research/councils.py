@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 
 from ai_battle.collaboration._poll import CLEAR_MARGIN
-from ai_battle.judging.agreement import DOUBT, Ballot, VoteCount, assessment_with_votes, features
+from ai_battle.judging.agreement import DOUBT_FEATURE, Ballot, VoteCount, assessment_with_votes, features
 from ai_battle.judging.assessment import Assessment
 from ai_battle.judging.measures import apgr, curve
 from ai_battle.judging.regression import folds
@@ -126,7 +126,7 @@ class Session:
         """Returns the features from which a calibration learns."""
         both = zip(self.verdicts, self.prompts, strict=True)
         every = (features(each.judged, each.ballots, each.place, prompt) for each, prompt in both)
-        return [{name: value for name, value in row.items() if name != DOUBT} for row in every]
+        return [{name: value for name, value in row.items() if name != DOUBT_FEATURE} for row in every]
 
     @property
     def gains(self) -> list[float]:

@@ -20,7 +20,7 @@ from ..wire.genai import usage_from_json, usage_to_json
 
 FILE = "judgements.jsonl"
 VERSION = 1
-BOTH = (0, 1)
+BOTH_ORDERS = (0, 1)
 """The orders of the participants: as they are, and swapped."""
 
 
@@ -71,7 +71,7 @@ class Verdict:
         pairs = {key: (score, other.get(key)) for key, score in first.items()}
         return {key: (a, b) for key, (a, b) in pairs.items() if a is not None and b is not None}
 
-    def _scores(self, participant: str, criterion: str, orders: Sequence[int] = BOTH) -> Sequence[float]:
+    def _scores(self, participant: str, criterion: str, orders: Sequence[int] = BOTH_ORDERS) -> Sequence[float]:
         pairs = [self._pairs.get((judge, participant, criterion)) for judge in self.judges]
         return [pair[order] for pair in pairs if pair for order in orders]
 
@@ -80,7 +80,7 @@ class Verdict:
         scores = self._scores(participant, criterion)
         return fmean(scores) if scores else None
 
-    def total(self, participant: str, orders: Sequence[int] = BOTH) -> float | None:
+    def total(self, participant: str, orders: Sequence[int] = BOTH_ORDERS) -> float | None:
         """Returns the weighted mean of all criteria; None if one of them was not measured."""
         scores = {criterion: self._scores(participant, criterion, orders) for criterion in self.weights}
         return fsum(self.weights[name] * fmean(scores[name]) for name in scores) if all(scores.values()) else None
@@ -101,10 +101,10 @@ class Verdict:
     @property
     def leader(self) -> str:
         """The participant who is ahead in both orders; empty if there is a tie, or no fair comparison."""
-        ahead = {self._ahead(order) for order in BOTH}
+        ahead = {self._leader(order) for order in BOTH_ORDERS}
         return ahead.pop() if len(ahead) == 1 and len(self.participants) > 1 and self.basis else ""
 
-    def _ahead(self, order: int) -> str:
+    def _leader(self, order: int) -> str:
         totals = {each: self.total(each, (order,)) or 0.0 for each in self.participants}
         first, *others = [each for each in totals if isclose(totals[each], max(totals.values()), abs_tol=1e-9)]
         return "" if others else first

@@ -25,7 +25,7 @@ from ..providers._endpoints import PACKAGE, create_provider, provider_module, pr
 from ..providers._filters import REMOVABLE, CapabilityFilter, NamedClient, RedactedClient
 from ..providers._metered import CallTerms
 from ..providers._names import ModelName, is_local, parse
-from ..providers._prices import FREE, TokenPrice, context_window, most_output, price
+from ..providers._prices import FREE_PRICE, TokenPrice, context_window, most_output, price
 from ..providers.replay import RecordedExchanges, Recorder, RecordingClient, ReplayClient
 
 if TYPE_CHECKING:
@@ -257,9 +257,9 @@ def _require_recorded(name: ModelName, recording: RecordedExchanges) -> None:
 
 
 def _replay_model(name: ModelName, recording: RecordedExchanges) -> Model:
-    terms = CallTerms(replace(FREE, stated=True), bounded=False)
+    terms = CallTerms(replace(FREE_PRICE, stated=True), bounded=False)
     client = ProviderCaller(ReplayClient(recording, str(name)), str(name), terms, retry=None)
-    return Model(name, client, name.options, lambda: FREE, local=True)
+    return Model(name, client, name.options, lambda: FREE_PRICE, local=True)
 
 
 def _provider_client(name: ModelName, settings: Mapping[str, Any], context: BuildContext) -> ModelClient:

@@ -94,7 +94,7 @@ class Pairs:
         """Yields a warning for each model that answers several times as if it were several models."""
         for each in self.all:
             members = (*each.helped[:1], *(peer.type for peer in each.pair.peers)) if each.traits.same_twice else ()
-            for model, times in Counter(map(self._identity, members)).items():
+            for model, times in Counter(map(self._model_key, members)).items():
                 if times > 1:
                     yield f"{model} answers {times} times in one {each.pair.strategy}, as if it were several models."
 
@@ -132,7 +132,7 @@ class Pairs:
 
     def _wrong_models(self, each: ResolvedPair) -> Iterator[Problem]:
         """Yields a problem for each helper that is a person, or the model that needs the help itself."""
-        pair, own = each.pair, {self._identity(name) for name in each.helped if not each.traits.same_twice}
+        pair, own = each.pair, {self._model_key(name) for name in each.helped if not each.traits.same_twice}
         for steps, helper in helpers_of(pair):
             if self._is_person(helper.type):
                 yield each.problem(f"{helper.type!r} is a person; name a model", *steps)
@@ -143,7 +143,7 @@ class Pairs:
         }
         already = f"{who} answers already; name another model (several answers of one are for vote)"
         for steps, helper in sorted(helpers_of(pair), key=lambda each: each[0][0] == "judge"):
-            if self._identity(helper.type) in own:
+            if self._model_key(helper.type) in own:
                 yield each.problem(words.get(str(steps[0]), already), *steps)
 
     def _wrong_check(self, each: ResolvedPair) -> Iterator[Problem]:
@@ -195,9 +195,9 @@ class Pairs:
         """Yields a problem for a helper that is helped by the model it helps, directly or through others."""
         helps: defaultdict[str, set[str]] = defaultdict(set)
         for each in self.all:
-            mine = {self._identity(name) for name in each.helped}
+            mine = {self._model_key(name) for name in each.helped}
             for steps, helper in _answering_models(each):
-                other = self._identity(helper.type)
+                other = self._model_key(helper.type)
                 if other not in mine and _reaches(other, mine, helps):
                     how = "" if mine & helps[other] else ", through others"
                     words = f"{helper.type!r} is itself helped by {each.pair.primary!r}{how}"
@@ -217,7 +217,7 @@ class Pairs:
     def _is_person(self, named: str) -> bool:
         return named in self.discussion.models and self.discussion.models[named].role == "user"
 
-    def _identity(self, named: str) -> str:
+    def _model_key(self, named: str) -> str:
         """Returns the model behind a name or type. Each script counts as a model of its own."""
         spec = self.discussion.models.get(named)
         if spec and spec.is_scripted:

@@ -27,7 +27,7 @@ from ..core.files import state_directory
 from ..core.helping import VERIFICATION, HelpAsked
 from ..core.traits import StrategyTraits
 from ..judging.assessment import Assessment
-from ..judging.calibration import ALWAYS, Calibration
+from ..judging.calibration import ALWAYS_HELP, Calibration
 from ..judging.detector import StuckDetector
 from ..judging.promise import Promise
 from ..providers._endpoints import PACKAGE, provider_module, provider_traits
@@ -39,8 +39,8 @@ from . import strategies
 from .models import BuildContext, Model, is_gateway, model, spelling, supporting_model
 
 HERE = Path()
-PLAIN = ("threshold", "max_retries", "help_rate", "max_cost", "samples", "max_loops")
-ADVISES = "does not answer with the helper's words, so its loss is unknown; a promise goes with takeover or peers"
+PLAIN_OPTIONS = ("threshold", "max_retries", "help_rate", "max_cost", "samples", "max_loops")
+ONLY_ADVISES = "does not answer with the helper's words, so its loss is unknown; a promise goes with takeover or peers"
 USUAL_CALL = Usage(1_500, 400)
 """The tokens that a helper is assumed to read and write per turn."""
 
@@ -83,7 +83,7 @@ class Recipe:
     @property
     def large(self) -> Model | None:
         """The secondary model; without one, the last helper, because the dearest of several comes last."""
-        return next(iter((*self._at("secondary"), *reversed([*self.helpers.values()]))), None)
+        return next(iter((*self._helpers_of("secondary"), *reversed([*self.helpers.values()]))), None)
 
     def client(self, use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
         """Returns the helped model.
@@ -132,7 +132,7 @@ class Recipe:
         shared: dict[str, Any] = {"stuck_detector": self.detector or StuckDetector(), "base": self.base}
         shared |= {"labels": labels, "native_tool": self._native_tool}
         shared |= {"hedge": Hedge(**self.help.hedge.model_dump())} if self.help.hedge else {}
-        plain = {key: getattr(self.help, key) for key in PLAIN if key in self.help.model_fields_set}
+        plain = {key: getattr(self.help, key) for key in PLAIN_OPTIONS if key in self.help.model_fields_set}
         models = {key: clients for key in ("models", "peers") if (clients := self._clients(key))}
         options = {key: value for key, value in {**plain, **models, **shared}.items() if key in known}
         return options | self.help.options
@@ -140,7 +140,7 @@ class Recipe:
     @property
     def _native_tool(self) -> Mapping[str, Any]:
         """The provider's own tool for asking the first helper; empty if there is none."""
-        traits, helper_ = provider_traits(self.model.name.provider), next(iter(self._at("secondary")), None)
+        traits, helper_ = provider_traits(self.model.name.provider), next(iter(self._helpers_of("secondary")), None)
         if not (helper_ and traits.api == "messages" and helper_.name.provider == self.model.name.provider):
             return {}
         return {"type": traits.advisor_tool, "name": "advisor", "model": helper_.name.model}
@@ -209,12 +209,12 @@ class Recipe:
         return HelperPool(helpers, self.help.helper_timeout) if len(helpers) > 1 else next(iter(helpers), None)
 
     def _clients(self, key: str) -> tuple[ModelClient, ...]:
-        clients = (model.client for model in self._at(key))
+        clients = (model.client for model in self._helpers_of(key))
         if key == "secondary" and self.traits.steps_in:
             return tuple(each.client if isinstance(each, ToolCapableClient) else each for each in clients)
         return tuple(clients)
 
-    def _at(self, key: str) -> tuple[Model, ...]:
+    def _helpers_of(self, key: str) -> tuple[Model, ...]:
         return tuple(model for name, model in self.helpers.items() if name.partition(".")[0] == key)
 
 
@@ -324,11 +324,11 @@ def _detector(help_: Help, small: Model, large: Model | None, base: Path) -> Stu
     without a price.
     """
     if help_.calibration == AUTO:  # ask for help always, until the shadow has found enough to calibrate
-        return StuckDetector(help_.threshold, calibration=ALWAYS)
+        return StuckDetector(help_.threshold, calibration=ALWAYS_HELP)
     calibration = None if help_.calibration is None else _calibration(help_.calibration, base)
     if help_.promise:
         if not strategies.traits(help_.strategy).is_answered_by_helper:
-            raise ConfigError(f"{help_.strategy} {ADVISES}", "promise")
+            raise ConfigError(f"{help_.strategy} {ONLY_ADVISES}", "promise")
         _require_promise(help_.promise, calibration.promise if calibration else None, small, large)
     if calibration:
         return StuckDetector(help_.threshold, calibration=calibration)

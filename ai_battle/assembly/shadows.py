@@ -18,7 +18,7 @@ from ..evidence.trials import newest_answers
 from ..evidence.versions import keep_version, newest_version
 from ..evidence.watch import FALLBACKS
 from ..judging.calibrate import Target, calibrate
-from ..judging.calibration import ALWAYS, Calibration
+from ..judging.calibration import ALWAYS_HELP, Calibration
 from ..judging.detector import StuckDetector
 from ..judging.promise import digest, least_labels
 from ..providers._endpoints import provider_traits
@@ -137,15 +137,15 @@ def _last_safe_cut(
     several models' answers are judged.
     """
     if recipe.traits.replayed != "helper":
-        return ALWAYS
+        return ALWAYS_HELP
     answers = newest_answers(store, pair, RETEST_FACTOR * least_labels(target.value, target.confidence))
     try:
         found = calibrate(answers, target).calibration
     except ConfigError:  # the verdicts are too few, or all of one kind
-        return ALWAYS
+        return ALWAYS_HELP
     before = fallback or (recipe.detector.calibration if recipe.detector else None)
     if before and not before.corrections and (found.cut, found.tie_break) >= (before.cut, before.tie_break):
-        return ALWAYS
+        return ALWAYS_HELP
     return found
 
 

@@ -21,7 +21,7 @@ JUDGING = (
 )  # fmt: skip
 HELPING = ("helper_timeout", "helper_sees", "limits", "stream")
 NO_OPTION = ("primary", "secondary", "strategy", "options", "model", "name", "grid", "shadow", "lessons")
-LIVE = ("stuck_detector", "helping", "standing", "base", "labels", "native_tool", "hedge")
+RECIPE_PARAMETERS = ("stuck_detector", "helping", "standing", "base", "labels", "native_tool", "hedge")
 """Parameters that a strategy gets from its recipe, never from `options`."""
 USUAL = StrategyTraits()
 
@@ -172,7 +172,7 @@ def _check_labels(pair: Help, make: Callable[..., ModelClient]) -> None:
 
 def _check_options(pair: Help, make: Callable[..., ModelClient]) -> None:
     signature, hints = inspect.signature(make).parameters, _hints(make)
-    live = {*NO_OPTION, *LIVE, *_model_parameters(make)}
+    live = {*NO_OPTION, *RECIPE_PARAMETERS, *_model_parameters(make)}
     known = [name for name in signature if name not in live]
     takes_any = any(each.kind is each.VAR_KEYWORD for each in signature.values())
     for key, value in pair.options.items():

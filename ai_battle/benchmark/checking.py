@@ -25,7 +25,7 @@ from .settings import RECORDED, Setting
 from .suite import DATASET_KEY, Suite, is_code, name_of
 
 LISTED_NAMES = 3
-LATEST = "-latest"
+LATEST_SUFFIX = "-latest"
 Called = tuple[KeyPath, ModelName]
 
 
@@ -282,5 +282,5 @@ def _is_there(name: ModelName, names: Sequence[str]) -> bool:
     """Checks whether a model is listed. A dated model also answers to its name without the date."""
     if provider_traits(name.provider).tags:
         return nearest_tag(name.model, names) is not None
-    stem = name.model.removesuffix(LATEST)
+    stem = name.model.removesuffix(LATEST_SUFFIX)
     return any(each.startswith(stem) or stem.startswith(each) for each in names)

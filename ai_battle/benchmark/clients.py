@@ -80,7 +80,7 @@ class CachedClient(ClientWrapper):
         begun = perf_counter()
         if found := await self._cache.turn(key):
             await asyncio.sleep(0)  # calls made together with this one begin before it ends
-            return await self._again(found, emit, begun)
+            return await self._add_recorded_time(found, emit, begun)
         kept_text = ""
         try:
             response = await self.client.complete(request, emit)
@@ -90,7 +90,7 @@ class CachedClient(ClientWrapper):
         finally:
             self._cache.release(key, kept_text)
 
-    async def _again(self, found: str, emit: Emit, begun: float) -> ModelResponse:
+    async def _add_recorded_time(self, found: str, emit: Emit, begun: float) -> ModelResponse:
         data = loads(found.encode())
         response = response_from_json(data)
         if response.text:
@@ -204,7 +204,7 @@ class LimitedClient(ClientWrapper):
 
 
 NO_TASK = Task("", "")
-ALONE = "alone"
+ROLE_WITHOUT_HELP = "alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +270,7 @@ def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapp
     if setting.model is None:
         raise ConfigError(f"{setting.name!r} has no model.")
     model = clients.model(setting.model, task)
-    client = wrap(model.client, model, setting.model, "small" if setting.help else ALONE)
+    client = wrap(model.client, model, setting.model, "small" if setting.help else ROLE_WITHOUT_HELP)
     if setting.help is None:
         return BuiltSetting(client, model.options)
 

@@ -16,7 +16,7 @@ from .store import Store, task_text
 from .suite import DATASET_KEY
 
 BEFORE, AFTER = "before", "after"
-FIRST: Sequence[Verdict] = ("worse", "better", "not enough data", "no difference shown")
+VERDICT_ORDER: Sequence[Verdict] = ("worse", "better", "not enough data", "no difference shown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def compare(before: Path, after: Path) -> BenchmarkComparison:
     """Compares two benchmarks. Raises `ConfigError` if they share nothing, `JournalError` for invalid results."""
     (first, tasks, datasets), (second, tasks_after, _) = _read(before), _read(after)
     if first.keys().isdisjoint(second):
-        names = ", ".join(name for _, name in _only(first, second))
+        names = ", ".join(name for _, name in _settings_in_one(first, second))
         raise ConfigError(f"{before} and {after} have no setting in common: {names}.")
     partners = _partners(tasks, tasks_after)
     changed = sorted((tasks.keys() & tasks_after.keys()) - partners.keys(), key=[*tasks_after].index)
@@ -87,10 +87,10 @@ def compare(before: Path, after: Path) -> BenchmarkComparison:
     if not (shared := _in_both(first, second)):
         other = f" {len(changed):,} have the same id but ask something else." * bool(changed)
         raise ConfigError(f"{before} and {after} have no scored task in common.{other}")
-    only = _only(_with_results(first), _with_results(second))
+    only = _settings_in_one(_with_results(first), _with_results(second))
     pairs = compare_pairs([((BEFORE, AFTER), first[name].values, second[name].values) for name in shared])
     changes = [_change(first[name], second[name], pair, datasets) for name, pair in zip(shared, pairs, strict=True)]
-    changes.sort(key=lambda change: (FIRST.index(change.verdict), change.found.found.mean))
+    changes.sort(key=lambda change: (VERDICT_ORDER.index(change.verdict), change.found.found.mean))
     return BenchmarkComparison(tuple(changes), only, tuple(changed))
 
 
@@ -103,7 +103,7 @@ def _with_results(settings: Mapping[str, SettingResult]) -> Collection[str]:
     return [name for name, found in settings.items() if found.values]
 
 
-def _only(first: Collection[str], second: Collection[str]) -> tuple[tuple[str, str], ...]:
+def _settings_in_one(first: Collection[str], second: Collection[str]) -> tuple[tuple[str, str], ...]:
     gone, new = (name for name in first if name not in second), (name for name in second if name not in first)
     return (*((BEFORE, name) for name in gone), *((AFTER, name) for name in new))
 
@@ -143,8 +143,8 @@ def _change(before: SettingResult, after: SettingResult, found: ComparedPair, da
     shared = [task for task in before.values if task in after.values]
     first, second = (known_mean(each.values[task] for task in shared) for each in (before, after))
     by_dataset = _by_dataset({task: before.values[task] for task in shared}, after.values, datasets)
-    change = Change(before.name, first or 0.0, second or 0.0, found, None, None, _slower(before, after), by_dataset)
-    if cost := _dearer(before, after):
+    change = Change(before.name, first or 0.0, second or 0.0, found, None, None, _slowdown(before, after), by_dataset)
+    if cost := _cost_change(before, after):
         change = replace(change, cost=fmean(cost), cost_interval=mean_interval(cost))
     return change
 
@@ -159,12 +159,12 @@ def _by_dataset(
     return {name: difference(part, after) for name, part in parts.items() if len(parts) > 1}
 
 
-def _slower(before: SettingResult, after: SettingResult) -> float | None:
+def _slowdown(before: SettingResult, after: SettingResult) -> float | None:
     first, second = (known_mean(sample.seconds for sample in each.answers) for each in (before, after))
     return None if first is None or second is None else second - first
 
 
-def _dearer(before: SettingResult, after: SettingResult) -> list[float]:
+def _cost_change(before: SettingResult, after: SettingResult) -> list[float]:
     """Returns the change in cost by task, or nothing if a cost is unknown."""
     if before.costs is None or after.costs is None:
         return []

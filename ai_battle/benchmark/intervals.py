@@ -17,8 +17,8 @@ Numbers = Sequence[float]
 CONFIDENCE = 0.95
 BOOTSTRAP_DRAWS = 2_000
 SEED = 0
-NORMAL = NormalDist()
-STANDARD_ERRORS = NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
+STANDARD_NORMAL = NormalDist()
+STANDARD_ERRORS = STANDARD_NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
 """Standard errors on each side of a mean."""
 
 NORMAL_FROM = 1_000
@@ -132,7 +132,7 @@ def rate_difference_interval(before: Sequence[bool], after: Sequence[bool]) -> I
 
 
 def wider_level(level: float, count: int) -> float:
-    return min(1 - 1e-9, 2 * NORMAL.cdf(student(level, count - 1) * sqrt(count / (count - 1))) - 1)
+    return min(1 - 1e-9, 2 * STANDARD_NORMAL.cdf(student(level, count - 1) * sqrt(count / (count - 1))) - 1)
 
 
 @lru_cache(maxsize=64)
@@ -154,14 +154,14 @@ def bca(values: Numbers, distribution: Numbers, level: float = CONFIDENCE) -> In
     mean = fmean(values)
     below = bisect_left(distribution, mean) + bisect_right(distribution, mean)
     share = below / (2 * len(distribution))
-    bias = NORMAL.inv_cdf(min(max(share, 1e-9), 1 - 1e-9))
+    bias = STANDARD_NORMAL.inv_cdf(min(max(share, 1e-9), 1 - 1e-9))
     off = [value - mean for value in values]
     squares = sum(each**2 for each in off)
     skew = sum(each**3 for each in off) / (6 * squares**1.5) if squares else 0.0
     ends = []
     for side in (-1, 1):
-        z = bias + side * NORMAL.inv_cdf((1 + level) / 2)
-        ends.append(quantile(distribution, NORMAL.cdf(bias + z / max(1 - skew * z, 1e-9))))
+        z = bias + side * STANDARD_NORMAL.inv_cdf((1 + level) / 2)
+        ends.append(quantile(distribution, STANDARD_NORMAL.cdf(bias + z / max(1 - skew * z, 1e-9))))
     return Interval(*ends)
 
 
@@ -176,7 +176,7 @@ def quantile_interval(ordered: Numbers, share: float) -> tuple[float | None, flo
     """Returns the distribution-free interval of a quantile by ranks. An end that too few values bound is None."""
     count, rest = len(ordered), (1 - CONFIDENCE) / 2
     if count > NORMAL_FROM:
-        half = NORMAL.inv_cdf(1 - rest) * sqrt(count * share * (1 - share))
+        half = STANDARD_NORMAL.inv_cdf(1 - rest) * sqrt(count * share * (1 - share))
         low, high = int(count * share - half) - 1, int(count * share + half) + 1
     else:
         low, high = _ranks(count, share, rest)
@@ -202,15 +202,15 @@ def all_same(values: Numbers) -> bool:
 def student(level: float, freedom: int) -> float:
     """Returns the t within which the share `level` of the distribution lies."""
     if freedom > NORMAL_FROM:
-        return NORMAL.inv_cdf((1 + level) / 2)
+        return STANDARD_NORMAL.inv_cdf((1 + level) / 2)
     low, high = 0.0, pi / 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _within(middle, freedom) < level else (low, middle)
+        low, high = (middle, high) if _central_share(middle, freedom) < level else (low, middle)
     return tan(low) * sqrt(freedom)
 
 
-def _within(angle: float, freedom: int) -> float:
+def _central_share(angle: float, freedom: int) -> float:
     """Returns the share within t of 0 for tan(angle) = t / sqrt(freedom) (Abramowitz and Stegun 26.7.3, 26.7.4)."""
     odd, square = freedom % 2, cos(angle) ** 2
     term = cos(angle) if odd else 1.0

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from .intervals import (
     CONFIDENCE,
-    NORMAL,
     NORMAL_FROM,
     STANDARD_ERRORS,
+    STANDARD_NORMAL,
     Interval,
     Numbers,
     all_same,
@@ -73,8 +73,8 @@ def sign_flips(differences: Numbers) -> float:
     if len(off) <= FEW_DIFFER:
         return _share_of_all_flips(off)
     if len(off) > MANY_DIFFER:
-        return 2 * NORMAL.cdf(-abs(sum(off)) / sqrt(_squares(off)))
-    return _share_of_counted_flips(_whole(off))
+        return 2 * STANDARD_NORMAL.cdf(-abs(sum(off)) / sqrt(_squares(off)))
+    return _share_of_counted_flips(_grid_units(off))
 
 
 def _share_of_all_flips(off: Numbers) -> float:
@@ -84,7 +84,7 @@ def _share_of_all_flips(off: Numbers) -> float:
     return sum(abs(total) >= observed - TOLERANCE for total in sums) / len(sums)
 
 
-def _whole(off: Numbers) -> list[int]:
+def _grid_units(off: Numbers) -> list[int]:
     """Returns the values in units of a grid that has them all, such as thirds, or rounded. The test stays exact."""
     for parts in range(1, FINEST + 1):
         if all(abs(each * parts - round(each * parts)) < GRID_ERROR for each in off):
@@ -123,7 +123,7 @@ def _squares(values: Numbers) -> float:
 
 
 POWER, ALPHA = 0.8, 0.05
-SIGMAS = NORMAL.inv_cdf(1 - ALPHA / 2) + NORMAL.inv_cdf(POWER)
+SIGMAS = STANDARD_NORMAL.inv_cdf(1 - ALPHA / 2) + STANDARD_NORMAL.inv_cdf(POWER)
 
 
 def smallest_seen(count: int, spread: float) -> float:
@@ -215,10 +215,10 @@ def conclusions(pairs: Sequence[ComparedPair], most: int) -> Iterator[str]:
     if len(decided) > most:
         yield f"further differences that are shown: {len(decided) - most:,}"
     unshown = ([pair for pair in pairs if pair.verdict == each] for each in ("no difference shown", "not enough data"))
-    yield from (_together(alike) for alike in unshown if alike)
+    yield from (_summary_of(alike) for alike in unshown if alike)
 
 
-def _together(alike: Sequence[ComparedPair]) -> str:
+def _summary_of(alike: Sequence[ComparedPair]) -> str:
     """Summarises comparisons with the same verdict."""
     first = alike[0]
     if len(alike) == 1:

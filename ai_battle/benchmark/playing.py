@@ -27,7 +27,7 @@ from ..core.messages import ToolCall, user
 from ..core.telemetry import Telemetry, span, use_telemetry
 from .call_times import CallTimes
 from .clients import (
-    ALONE,
+    ROLE_WITHOUT_HELP,
     AnswerStore,
     BuiltSetting,
     Cache,
@@ -266,7 +266,7 @@ class Player:
                     # All settings belong to the identity, since another temperature gives another answer.
                     identity = f"{model.name} {model.endpoint} {settings.model_dump_json(exclude_unset=True)}"
                     client = CachedClient(limited, self._cache, identity, listener.times)
-            return client if part == ALONE else RoleRecorder(client, listener, part)
+            return client if part == ROLE_WITHOUT_HELP else RoleRecorder(client, listener, part)
 
         return wrap
 

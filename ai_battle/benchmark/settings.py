@@ -19,7 +19,7 @@ RECORDED = "recorded/"
 
 MAX_SETTINGS = 10_000
 PLACE: KeyPath = ("benchmark", "settings")
-_OWN = ("name", "model", "recorded", "discussion", "system", "grid")
+_OWN_KEYS = ("name", "model", "recorded", "discussion", "system", "grid")
 _FIXED = ("name", "grid")
 
 
@@ -114,7 +114,7 @@ def _setting(section: SettingSettings, name: str, place: KeyPath) -> Setting:
     model = section.model
     if section.recorded:
         model = HelperSettings(type=f"{RECORDED}{section.recorded}")
-    given = {key: getattr(section, key) for key in sorted(section.model_fields_set) if key not in _OWN}
+    given = {key: getattr(section, key) for key in sorted(section.model_fields_set) if key not in _OWN_KEYS}
     help_ = Help.model_validate(_without_retries(given, model)) if given else None
     described = section.model_dump(mode="json", exclude_unset=True, exclude={"grid", "name"})
     return Setting(name, model, help_, section.discussion, section.system, place, described)

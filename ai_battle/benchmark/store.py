@@ -235,10 +235,10 @@ NOTHING_MORE = "{}"
 
 
 def sample_row(sample: Sample) -> tuple[Any, ...]:
-    return (*_sample_values(sample), json_text(more) if (more := _more(sample)) else NOTHING_MORE)
+    return (*_sample_values(sample), json_text(more) if (more := _optional_values(sample)) else NOTHING_MORE)
 
 
-def _more(sample: Sample) -> Mapping[str, Any]:
+def _optional_values(sample: Sample) -> Mapping[str, Any]:
     """Returns the values that most samples don't have."""
     usage = sample.usage
     tokens = [usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens]

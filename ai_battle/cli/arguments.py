@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from ..conversation.runs import LAST, find_run, matching_runs, run_directories
+from ..conversation.runs import NEWEST, find_run, matching_runs, run_directories
 from ..core.errors import ConfigError, ProviderError
 from ..core.object_store import is_address
 from .options import FOLDER, UNCLAIMED, Folder
@@ -48,7 +48,7 @@ class RunName(click.ParamType):  # type: ignore[type-arg]  # generic only since 
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         known = [run.name for run in run_directories()[:MOST_RUNS]]
-        return [*_beginning_with(incomplete, [LAST, *known]), CompletionItem(incomplete, type="dir")]
+        return [*_beginning_with(incomplete, [NEWEST, *known]), CompletionItem(incomplete, type="dir")]
 
 
 class ModelType(click.ParamType):  # type: ignore[type-arg]  # generic only since click 8.3

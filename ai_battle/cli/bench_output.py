@@ -17,7 +17,7 @@ from ..core.object_store import shown_path
 from ..core.texts import about, printable
 from ..reporting.benchmark_report import REPORT, write_benchmark_reports
 from ..reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks
-from ..reporting.figures import NONE, TASKS, clock, count_of, dollars, percent, seconds
+from ..reporting.figures import NO_FIGURE, TASKS, clock, count_of, dollars, percent, seconds
 from .output import print_json
 from .tables import show_columns
 
@@ -177,11 +177,11 @@ def _show_datasets(summary: BenchmarkSummary) -> None:
 
 
 def _dataset_quality(found: DatasetQuality | None) -> str:
-    return f"{percent(found.quality)} ({percent(found.low)} to {percent(found.high)})" if found else NONE
+    return f"{percent(found.quality)} ({percent(found.low)} to {percent(found.high)})" if found else NO_FIGURE
 
 
 def _words_or_none(value: float | None, words: Callable[[float], str]) -> str:
-    return NONE if value is None else words(value)
+    return NO_FIGURE if value is None else words(value)
 
 
 def _cells(row: SettingRow) -> Iterator[str]:
@@ -193,11 +193,11 @@ def _cells(row: SettingRow) -> Iterator[str]:
     yield _words_or_none(row.seconds_p50, seconds)
     yield _words_or_none(row.seconds_p95, seconds)
     yield percent(row.help_rate)
-    yield str(row.asked or NONE)
-    yield str(row.declined or NONE)
+    yield str(row.asked or NO_FIGURE)
+    yield str(row.declined or NO_FIGURE)
     yield _words_or_none(row.help_usd if row.asked else None, lambda cost: dollars(cost * TASKS))
     yield _words_or_none(row.apgr, "{:.3f}".format)
-    yield ", ".join(f"{n} {what}" for n, what in ((row.failed, "failed"), (row.unscored, "unscored")) if n) or NONE
+    yield ", ".join(f"{n} {what}" for n, what in ((row.failed, "failed"), (row.unscored, "unscored")) if n) or NO_FIGURE
 
 
 def _conclusions(summary: BenchmarkSummary) -> Iterator[str]:
@@ -220,7 +220,7 @@ def _show_changes(changes: Sequence[Change]) -> None:
 
 
 def _points_on(found: PairedDifference | None) -> str:
-    return f"{_points(found.mean)} ({' to '.join(map(_points, found.interval))})" if found else NONE
+    return f"{_points(found.mean)} ({' to '.join(map(_points, found.interval))})" if found else NO_FIGURE
 
 
 def _points(share: float) -> str:
@@ -237,4 +237,4 @@ def _change_cells(change: Change) -> Iterator[str]:
     yield " to ".join(map(_points, found.interval))
     yield f"{change.found.p_holm:.3g}"
     yield str(found.count)
-    yield NONE if change.cost is None else f"{change.cost * TASKS:+.4f}"
+    yield NO_FIGURE if change.cost is None else f"{change.cost * TASKS:+.4f}"

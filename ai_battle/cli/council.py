@@ -17,7 +17,7 @@ from .options import USD, as_json, attached, quiet, require_files, verbose
 from .output import print_json
 from .tables import show_rows
 
-HEADS = ("rank", "answer", "member", "points", "first for", "cost", "seconds")
+COLUMN_HEADS = ("rank", "answer", "member", "points", "first for", "cost", "seconds")
 
 
 @click.command("council")
@@ -44,7 +44,7 @@ def command(question: str, members: Sequence[str], chair: str, **how: Any) -> No
     show_answer(answer, quiet=how["quiet"])
     for event in answer.events if not how["quiet"] else ():
         if isinstance(event, AnswersRanked):
-            show_rows(HEADS, [*_rows(event, members), *_chair_rows(answer)], err=True, padding=(0, 1))
+            show_rows(COLUMN_HEADS, [*_rows(event, members), *_chair_rows(answer)], err=True, padding=(0, 1))
             click.echo("\n".join(map(printable, event.left_out)), nl=bool(event.left_out), err=True)
 
 

@@ -69,7 +69,7 @@ def write_starter(path: Path) -> Sequence[Path]:
 def _choice(found: Sequence[SurveyedProvider]) -> tuple[list[str], list[str]]:
     """Returns the models of this machine, the smallest first, and the starter models that cloud providers name."""
     ready = [(one, provider_traits(one.provider).starter) for one in found if one.state == "ready"]
-    local = [f"{one.provider}/{model}" for one, starter in ready if not starter for model in _talking(one)]
+    local = [f"{one.provider}/{model}" for one, starter in ready if not starter for model in _chat_models(one)]
     return _small_first(local), [starter for _, starter in ready if starter]
 
 
@@ -86,7 +86,7 @@ def _is_larger(large: str, small: str, cloud: Sequence[str]) -> bool:
     return of_cloud == [True, False] or (of_cloud == [False, False] and len(sizes) == 2 and sizes[0] >= 2 * sizes[1])
 
 
-def _talking(found: SurveyedProvider) -> list[str]:
+def _chat_models(found: SurveyedProvider) -> list[str]:
     return [model.name for model in found.models if not any(word in model.name.lower() for word in NO_CONVERSATION)]
 
 

@@ -18,7 +18,7 @@ from ..core.messages import user
 from ..providers._capabilities import NAMES, ModelCapabilities
 from ..providers._listing import ListedModel, capabilities
 from ..providers._names import ModelName, parse
-from ..providers._prices import FREE, TokenPrice, price
+from ..providers._prices import FREE_PRICE, TokenPrice, price
 from .arguments import MODEL
 from .options import as_json
 from .output import print_json
@@ -145,7 +145,7 @@ class ModelFacts:
     def _price_row(self) -> Row:
         if self.price is None:
             return "price", "unknown", "write it in the file's prices: section"
-        if self.price == FREE:
+        if self.price == FREE_PRICE:
             return "price", "free", "it runs on your machine"
         return "price", f"${self.price.input:g} in, ${self.price.output:g} out", "per million tokens, genai-prices"
 

@@ -72,7 +72,7 @@ class RunPlayer:
 
         Raises `BudgetExceeded` if no time is left: on a cluster it may have waited.
         """
-        async with _here(run) as run:
+        async with _with_local_folders(run) as run:
             return await self._play(run, emit, wants)
 
     async def _play(self, run: PlannedRun, emit: Emit, wants: Wants) -> RunResult:
@@ -95,7 +95,7 @@ class RunPlayer:
 
 
 @asynccontextmanager
-async def _here(run: PlannedRun) -> AsyncIterator[PlannedRun]:
+async def _with_local_folders(run: PlannedRun) -> AsyncIterator[PlannedRun]:
     """Yields the run with local copies of its folders in an object store."""
     copies: list[WorkingCopy] = []
     at, origin_at = run.addresses
@@ -211,12 +211,12 @@ def _mode_names(modes: str) -> tuple[str, ...]:
         plain = name.strip().lower().replace("_", "-")
         mode = SPELLINGS.get(plain, plain)
         if mode not in MODES:
-            raise _wrong(f"there is no mode {name.strip()!r}{near(plain, [*MODES, *SPELLINGS])}")
+            raise _bad_modes(f"there is no mode {name.strip()!r}{near(plain, [*MODES, *SPELLINGS])}")
         if mode in found:
-            raise _wrong(f"{mode} is named twice; --repeat runs a mode more than once")
+            raise _bad_modes(f"{mode} is named twice; --repeat runs a mode more than once")
         found.append(mode)
     return tuple(found)
 
 
-def _wrong(words: str) -> click.BadParameter:
+def _bad_modes(words: str) -> click.BadParameter:
     return click.BadParameter(words, param_hint="--modes")

@@ -80,7 +80,7 @@ class _RunNotes:
             await self._emit(event)
         except BrokenPipeError:
             self._emit = ignore
-            _silence(sys.stderr if self._as_json else sys.stdout)
+            _discard_output(sys.stderr if self._as_json else sys.stdout)
             if not self._as_json:
                 raise asyncio.CancelledError from None
 
@@ -215,7 +215,7 @@ def _say_how_to_go_on(run_dir: str) -> None:
         )
 
 
-def _silence(stream: TextIO) -> None:
+def _discard_output(stream: TextIO) -> None:
     """Redirects a broken pipe to nowhere, as Python would report an error when it flushes it at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())

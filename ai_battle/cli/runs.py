@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from ..conversation.runs import RUNS, RunOverview, delete, find_run, run_directories, search
+from ..conversation.runs import RUNS_FOLDER, RunOverview, delete, find_run, run_directories, search
 from ..core.errors import ConfigError
 from ..core.texts import one_line, printable
 from ..reporting.exports import export, write_reports, write_whole
@@ -23,7 +23,7 @@ LINE_CHARACTERS = 140
 COLOURS = {"done": "green", "limit": "yellow", "failed": "red", "running": "cyan"}
 
 in_folder = click.option(
-    "--in", "folder", type=click.Path(path_type=Path), default=RUNS, metavar="DIR", help="Where the runs are."
+    "--in", "folder", type=click.Path(path_type=Path), default=RUNS_FOLDER, metavar="DIR", help="Where the runs are."
 )
 
 

@@ -10,7 +10,7 @@ import click
 from ..assembly.models import NO_RECORDING
 from ..config.collaboration import USUAL_STRATEGY
 from ..config.loading import LoadedDiscussion
-from ..conversation.asking import ASKER, literal, load_composed, named_types, participants
+from ..conversation.asking import ASKER_NAME, literal, load_composed, named_types, participants
 from ..core.errors import ConfigError
 from ..core.texts import one_line
 from .arguments import MODEL, describe_with
@@ -76,7 +76,7 @@ def recipe(topic: str, types: Mapping[str, str], me: bool, how: Mapping[str, Any
     _require_two(types, me)
     discussion = participants(types, how["helper"], how["strategy"])
     if me:
-        discussion["models"] = {ASKER: {"role": "user"}, **discussion["models"]}
+        discussion["models"] = {ASKER_NAME: {"role": "user"}, **discussion["models"]}
     rounds, mode = (ROUNDS_WITH_YOU, "human-ai") if me else (ROUNDS, "ai-ai")
     discussion |= {"turns": rounds, "mode": mode, "goal": literal(topic)}
     if how["files"]:

@@ -105,7 +105,7 @@ class TerminalPrompt:
         async with self._turn:
             if (out := _terminal()) is None:
                 return None
-            async with self._silence(f"{participant} waits for your answer"):
+            async with self._hold_events(f"{participant} waits for your answer"):
                 return await _ask(call, participant, out)
 
     async def _hear(self, event: Event) -> None:
@@ -119,7 +119,7 @@ class TerminalPrompt:
             await self._view(shown)
 
     @asynccontextmanager
-    async def _silence(self, doing: str) -> AsyncIterator[None]:
+    async def _hold_events(self, doing: str) -> AsyncIterator[None]:
         """Holds back events meanwhile and shows them afterwards."""
         later: list[Event] = []
         self._later = later
@@ -207,7 +207,7 @@ def _parse(option: str, tools: Tools) -> tuple[str, dict[str, str]]:
         if equals:
             _require_known(tool, tools)
         if tool in wanted:
-            raise _wrong(f"{tool or 'the word for all tools'} is given twice")
+            raise _bad_approval(f"{tool or 'the word for all tools'} is given twice")
         wanted[tool] = verdict
     return wanted.pop("", ""), wanted
 
@@ -215,7 +215,7 @@ def _parse(option: str, tools: Tools) -> tuple[str, dict[str, str]]:
 def _verdict(word: str) -> str:
     if word.lower() not in VERDICTS:
         hint = near(word.lower(), [*VERDICTS]).partition("; there is")[0]
-        raise _wrong(f"{word!r} is not one of {', '.join(VERDICTS)}{hint}")
+        raise _bad_approval(f"{word!r} is not one of {', '.join(VERDICTS)}{hint}")
     return word.lower()
 
 
@@ -223,14 +223,14 @@ def _require_known(tool: str, tools: Tools) -> None:
     """Raises for an unknown tool, unless files or servers bring tools: their names are known at the run only."""
     known = [entry.name for entry in tools.registry]
     if tool not in known and not tools.paths and not tools.mcp.servers:
-        raise _wrong(f"this discussion has no tool {tool!r}{near(tool, known)}")
+        raise _bad_approval(f"this discussion has no tool {tool!r}{near(tool, known)}")
 
 
-def _wrong(words: str) -> click.BadParameter:
+def _bad_approval(words: str) -> click.BadParameter:
     return click.BadParameter(words, param_hint="--approve")
 
 
-CONTINUED = "... "
+CONTINUATION = "... "
 REMEMBERED, LONGEST = 500, 2_000
 PASTE_OFF = "\x1b[?2004l"
 SETTINGS = (
@@ -269,7 +269,7 @@ def _edit(prompt: str) -> str | None:
     try:
         typed = input(prompt)
         while typed.endswith("\\"):
-            typed = f"{typed[:-1]}\n{input(CONTINUED)}"
+            typed = f"{typed[:-1]}\n{input(CONTINUATION)}"
     except EOFError:
         print(flush=True)
         return None

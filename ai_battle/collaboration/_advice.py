@@ -20,7 +20,7 @@ from ..wire.bodies import own, present
 from ._prompts import calls_again, data_section, packaged_prompt
 
 NO_ADVICE = "No advice: {}. Decide yourself, and go on."
-FAILED = NO_ADVICE.format("the advisor had none to give")
+EMPTY_ADVICE = NO_ADVICE.format("the advisor had none to give")
 LONG_WORK = 8
 """After so many calls, advice is worth its price even if nothing has gone wrong."""
 
@@ -63,7 +63,7 @@ class TurnRecord:
         results = tuple(result for message in messages for result in message.tool_results)
         places = [place for place, result in enumerate(results) if result.call.name == tool]
         given = [place for place in places if not results[place].is_error]
-        failed = sum(results[place].text == FAILED for place in places)
+        failed = sum(results[place].text == EMPTY_ADVICE for place in places)
         work = [place for place, result in enumerate(results) if result.call.name != tool]
         in_a_row = len(results) - 1 - max(work, default=-1)
         done = tuple(results[place] for place in work)

@@ -19,7 +19,7 @@ _PLACE = re.compile(
     r"\$(?P<name>loop|previous_attempts|request|tools)(?![A-Za-z0-9_])"
     r"|\{(?P<old>loop_count|previous_attempts|user_request|tools_text)\}"
 )
-_OLD = {"loop_count": "loop", "user_request": "request", "tools_text": "tools"}
+_OLD_PLACES = {"loop_count": "loop", "user_request": "request", "tools_text": "tools"}
 _ELSEWHERE = "In the environment it is BOOST_WRAPPER_TEMPLATE."
 
 
@@ -68,7 +68,7 @@ class BoostTemplate:
 
 
 def _place_name(place: re.Match[str]) -> str:
-    return place["name"] or _OLD.get(place["old"], place["old"])
+    return place["name"] or _OLD_PLACES.get(place["old"], place["old"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ _HEADING_CHARACTERS = 240
 """The longest heading: only this many characters of a line decide whether it is one, which bounds the work per line."""
 _FORMATS: Mapping[int, Kind] = {1: "summary", 2: "guidance", 3: "other"}
 _STRENGTHS = ("also", "meant", "own")
-_OWN = _STRENGTHS.index("own")
+_OWN_STRENGTH = _STRENGTHS.index("own")
 _NUMERALS = {"一": 1, "①": 1, "i": 1, "二": 2, "②": 2, "ii": 2, "三": 3, "③": 3, "iii": 3}
 _SIGN = r"(?:[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?[ \t]*)?"
 _EMPHASIS = r"\*{1,3}|_{1,3}"
@@ -122,11 +122,11 @@ def _plain_words(text: str) -> str:
     return " ".join("".join(mark for mark in plain if not unicodedata.combining(mark)).split())
 
 
-_LISTED = tomllib.loads(files(__package__).joinpath("_boost_words.toml").read_text(encoding="utf-8"))
+_WORD_LISTS = tomllib.loads(files(__package__).joinpath("_boost_words.toml").read_text(encoding="utf-8"))
 _WORDS: Mapping[str, tuple[Kind, int]] = {
     _plain_words(word): (cast(Kind, kind), strength)
     for strength, name in enumerate(_STRENGTHS)
-    for kind, lists in _LISTED.items()
+    for kind, lists in _WORD_LISTS.items()
     for word in lists[name].split(",")
 }
 
@@ -156,14 +156,14 @@ def _heading(line: str) -> Heading | None:
     parts = cast(re.Match[str], _HEADING.match(line)).groupdict("")  # every part is optional, so each line matches
     if not (meant := _meaning(parts)):
         return None
-    rest, shouted = _rest(parts), (parts["label"] or parts["format"]).isupper()
+    rest, shouted = _text_after(parts), (parts["label"] or parts["format"]).isupper()
     is_loud = shouted if parts["mark"] else meant[1] > 0
     if _is_item(parts, shouted=shouted) or not _is_set_off(parts, rest, is_loud=is_loud):
         return None
     looks = frozenset("-*+\u2022`<") & {parts["bullet"].strip(), parts["tick"], parts["bracket"]}
-    dress = (parts["hashes"].strip(), bool(_bold(parts)), parts["bracket"], shouted, looks)
+    dress = (parts["hashes"].strip(), bool(_emphasis(parts)), parts["bracket"], shouted, looks)
     number = 0 if parts["format"] + parts["hashes"] else _number(parts["number"])
-    return Heading(*meant, rest, dress, looks, number, shouted and meant[1] == _OWN, parts["label"])
+    return Heading(*meant, rest, dress, looks, number, shouted and meant[1] == _OWN_STRENGTH, parts["label"])
 
 
 def _meaning(parts: Parts) -> tuple[Kind, int] | None:
@@ -174,26 +174,26 @@ def _meaning(parts: Parts) -> tuple[Kind, int] | None:
     label = _plain_words(parts["label"])
     if label not in ("", "other"):
         meant = _WORDS.get(_ADDRESSEE.sub("", label))
-        return None if parts["bracket"] == "<" and meant and meant[1] < _OWN else meant
+        return None if parts["bracket"] == "<" and meant and meant[1] < _OWN_STRENGTH else meant
     is_ended = any((parts["dot"].strip(), parts["mark"], parts["before"], not parts["rest"].strip()))
     is_format = parts["format"].strip().casefold() in ("format", "格式")
     kind = _FORMATS.get(_number(parts["number"]))
-    return (kind, _OWN) if kind and is_format and is_ended else None
+    return (kind, _OWN_STRENGTH) if kind and is_format and is_ended else None
 
 
 def _number(digits: str) -> int:
     return _NUMERALS.get(digits.lower()) or int(digits or 0)
 
 
-def _bold(parts: Parts) -> str:
+def _emphasis(parts: Parts) -> str:
     """Returns what opens the heading's bold or italics, unless these cover its number alone."""
     return parts["inner"] or ("" if parts["close"] else parts["outer"])
 
 
-def _rest(parts: Parts) -> str:
+def _text_after(parts: Parts) -> str:
     """Returns the text after the heading, including marks that don't belong to the heading."""
     closing, rest = parts["before"] + parts["after"], parts["rest"]
-    if not (bold := _bold(parts)):
+    if not (bold := _emphasis(parts)):
         return closing + rest
     return rest if closing or not rest.strip() else bold + rest.lstrip()
 
@@ -278,7 +278,7 @@ class _ReplySection:
         if found.kind == self.kind:
             return is_alike and found.shouted
         if self.is_answer:
-            return (is_alike and found.strength == _OWN) or (self.blank and found.shouted)
+            return (is_alike and found.strength == _OWN_STRENGTH) or (self.blank and found.shouted)
         return found.strength > 0 or found.kind == "guidance"
 
     def _is_heading_here(self, found: Heading, heading: Heading) -> bool:

@@ -24,15 +24,15 @@ from ._wrappers import MutedClient
 Evidence = Mapping[str, float]
 Check = Callable[[str, str, Emit], Awaitable[tuple[AnswerChecked, str] | tuple[AnswerChecked, str, str] | None]]
 """Turns a prompt and an answer into the parts of a `CheckResult`, or None if there is nothing to check."""
-RUNS: tuple[Evidence, ...] = (
+RUN_EVIDENCE: tuple[Evidence, ...] = (
     {"check_fails": 1.0},
     {"check_passes": 1.0},
     {"program_fails": 1.0},
     {"program_runs": 1.0},
 )
 VERIFIES: tuple[Evidence, ...] = ({"refuted": 1.0}, {"verified": 1.0})
-COMPARED = "a second opinion to compare with"
-ANOTHER = "another answer was served"
+COMPARING_REASON = "a second opinion to compare with"
+OTHER_ANSWER_REASON = "another answer was served"
 TEMPERATURE = 0.7
 MAX_TOKENS = 64
 EDGE_CHARACTERS = 300
@@ -41,7 +41,7 @@ VERDICT_SIGNALS = {
     "wrong": ("judged_wrong", "it finds it wrong"),
     "unsure": ("judged_unsure", "it can't tell"),
 }
-_SAME = {"correct": "right", "incorrect": "wrong"}
+_SYNONYMS = {"correct": "right", "incorrect": "wrong"}
 _WORD = re.compile(
     r"(\bnot|\bnever|n['\u2019]t)?[\s*_`\"']{0,4}\b(right|correct|wrong|incorrect|unsure)\b", re.IGNORECASE
 )
@@ -136,7 +136,7 @@ class Tested:
     It returns None if there is nothing to check, and raises `ToolError` if it can't check.
     """
 
-    def __init__(self, name: str, check: Check, brings: tuple[Evidence, ...] = RUNS) -> None:
+    def __init__(self, name: str, check: Check, brings: tuple[Evidence, ...] = RUN_EVIDENCE) -> None:
         self.name = name
         self.check = check
         self.brings = brings
@@ -188,9 +188,9 @@ def verdict(text: str) -> str:
     """Returns right, wrong or unsure; empty if the text has none of them, or several."""
     reply = without_thought(text).strip()
     if labelled := _LABELLED.findall(reply[-EDGE_CHARACTERS:]) or _LABELLED.findall(reply[:EDGE_CHARACTERS]):
-        return _plain(labelled[-1])
+        return _verdict_word(labelled[-1])
     found = _WORD.findall(_first_and_last_line(reply) if len(reply) > EDGE_CHARACTERS else reply)
-    words = {_plain(word) for _, word in found}
+    words = {_verdict_word(word) for _, word in found}
     negated = any(denied for denied, _ in found)
     return words.pop() if len(words) == 1 and not negated else ""
 
@@ -200,8 +200,8 @@ def _first_and_last_line(text: str) -> str:
     return f"{lines[0][:EDGE_CHARACTERS]}\n{lines[-1][-EDGE_CHARACTERS:]}"
 
 
-def _plain(word: str) -> str:
-    return _SAME.get(word.lower(), word.lower())
+def _verdict_word(word: str) -> str:
+    return _SYNONYMS.get(word.lower(), word.lower())
 
 
 class _Comparison:
@@ -246,7 +246,7 @@ class PeerOpinion(_Comparison):
 
     async def _answer(self, turn: Turn, request: ModelRequest) -> Draft | None:
         in_place = request_in_place(HelpCase(request), turn.helping.sees)
-        return await turn.consult(COMPARED, self.client, in_place, "peer")
+        return await turn.consult(COMPARING_REASON, self.client, in_place, "peer")
 
 
 class OwnOpinion(_Comparison):
@@ -267,7 +267,7 @@ class OwnOpinion(_Comparison):
         except ProviderError as error:
             await turn.report_failure(error, self.name)
             return None
-        await turn.drop(draft, ANOTHER)
+        await turn.drop(draft, OTHER_ANSWER_REASON)
         return draft
 
 

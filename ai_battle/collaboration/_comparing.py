@@ -22,7 +22,7 @@ MOST_WRITTEN = 2_000
 """Tokens of a judgement, including the thinking that some judges write first."""
 SCHEMA = object_schema({"why": {"type": "string"}, "better": {"type": "string", "enum": ["A", "B", "same"]}})
 SMALL_FIRST: Mapping[str, Outcome] = {"a": "win", "b": "loss", "same": "tie"}
-FAILING = ("check_fails", "program_fails")
+FAILED_CHECK_SIGNALS = ("check_fails", "program_fails")
 """Signals of a check, from 0 to 1."""
 OTHERWISE = "The judge decides otherwise with the answers in the other order."
 LARGE_FIRST: Mapping[str, Outcome] = {"a": "loss", "b": "win", "same": "tie"}
@@ -93,7 +93,7 @@ class CheckJudge:
         found = await self.check(prompt, answer, ignore)
         if not found:
             raise BadReply("There is nothing in the answer that could be checked.")
-        return max(found[0].signals.get(name, 0.0) for name in FAILING)
+        return max(found[0].signals.get(name, 0.0) for name in FAILED_CHECK_SIGNALS)
 
     async def aclose(self) -> None:
         """Does nothing: a check holds no connection."""

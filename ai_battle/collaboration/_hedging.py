@@ -28,7 +28,7 @@ LEAST_CALLS, MOST_CALLS = 3, 50
 """How many helper calls an estimate of their cost needs at least, and how many of the newest it uses."""
 FIRST_LOOK = 200
 """The length in characters at which an answer is first judged."""
-DOUBTED = "what there is of its answer is doubtful"
+DOUBT_REASON = "what there is of its answer is doubtful"
 WARM, BEGINNINGS = 300.0, 1_000
 """For how many seconds a provider is assumed to cache a request's beginning, and how many beginnings are tracked."""
 
@@ -207,8 +207,8 @@ class HedgedModel(Strategy):
         begun = clock()
         await asyncio.wait([own, doubted], timeout=wait, return_when=asyncio.FIRST_COMPLETED)
         if not own.done():
-            reason = DOUBTED if doubted.done() else f"there is no good answer after {wait:.3g} s"
-            await self._hurry(attempts, own, reason)
+            reason = DOUBT_REASON if doubted.done() else f"there is no good answer after {wait:.3g} s"
+            await self._race_helper(attempts, own, reason)
             self._hedge.record(clock() - begun)
             return
         await own
@@ -216,7 +216,7 @@ class HedgedModel(Strategy):
         if attempts.stuck:
             await take_over(attempts, self.secondary)
 
-    async def _hurry(self, attempts: Attempts, own: "asyncio.Task[None]", reason: str) -> None:
+    async def _race_helper(self, attempts: Attempts, own: "asyncio.Task[None]", reason: str) -> None:
         """Starts the helper in parallel with `own` and takes the first good answer; the other is cancelled."""
         case = replace(attempts.case, reason=reason)
         # Mute the helper: deltas of two answers that stream at once can't be told apart.

@@ -14,12 +14,12 @@ from ..judging.assessment import Assessment, Context
 from ..judging.calibration import Agreement
 from ..judging.detector import StuckDetector
 from ._attempts import CALLS_AGAIN, Candidate, Strategy, answer_in_place, draft_or_silence, hopeless, stuck_event
-from ._checks import ANOTHER, COMPARED, Judges, assess, ballot_text, first_assessment, verify
+from ._checks import COMPARING_REASON, OTHER_ANSWER_REASON, Judges, assess, ballot_text, first_assessment, verify
 from ._prompts import HelpCase, calls_again, request_in_place, with_fact
 from ._turn import Draft, Helping, Turn
 from ._wrappers import MutedClient
 
-LEARNED = "by its calibration, answers that agree like this are to be doubted"
+CALIBRATION_REASON = "by its calibration, answers that agree like this are to be doubted"
 CLEAR_MARGIN = 2
 Answer = tuple[Draft, ProviderError | None]
 """A model's answer, with its error if it said nothing."""
@@ -80,7 +80,7 @@ class Poll:
     async def request_peer(self, client: ModelClient) -> Answer | None:
         """Returns a peer's answer; the peer sees no attempt."""
         request = request_in_place(HelpCase(self.request), self.turn.helping.sees)
-        draft = await self.turn.ask(client, request, COMPARED, role="peer")
+        draft = await self.turn.ask(client, request, COMPARING_REASON, role="peer")
         return (draft, None) if draft else None
 
     async def request_own_again(self, client: ModelClient) -> None:
@@ -111,7 +111,7 @@ class Poll:
         answer = await self._assess_again(self.leader or self.answers[0])
         if not self._is_poor(answer):
             return await self._serve(answer)
-        return await self._doubt(self._split if split else answer.judged.reason or LEARNED, helper)
+        return await self._doubt(self._split if split else answer.judged.reason or CALIBRATION_REASON, helper)
 
     @property
     def _fact(self) -> str:
@@ -150,7 +150,7 @@ class Poll:
         """Accepts the answer. Raises the error that kept the primary from answering if there is nothing else."""
         if answer.silence:
             raise answer.silence
-        await self._drop(ANOTHER, keeping=answer)
+        await self._drop(OTHER_ANSWER_REASON, keeping=answer)
         return await self.turn.accept(answer.draft)
 
     async def _doubt(self, reason: str, helper: ModelClient | None) -> ModelResponse:

@@ -29,7 +29,7 @@ ATTEMPT_TOKENS = 4_000
 ATTEMPT_CHARACTERS = 8_000
 RESULT_CHARACTERS = 2_000
 ANSWER_LIMITS = frozenset(("max_tokens", "stop", "parallel_tool_calls"))
-UNSEEN = "a check has found it poor."
+HIDDEN_REASON = "a check has found it poor."
 _CACHE_KEY = "as text"
 NOTHING_YET = ModelResponse(Message("assistant", ()))
 
@@ -92,7 +92,7 @@ class HelpCase:
     @property
     def attempt_section(self) -> str:
         """The attempt, its calls and results, and the check's report, marked as data."""
-        texts = _newest((*self.attempt.steps, self.attempt.message), ATTEMPT_TOKENS)
+        texts = _newest_texts((*self.attempt.steps, self.attempt.message), ATTEMPT_TOKENS)
         check = data_section("check", excerpt(self.report, RESULT_CHARACTERS))
         return "\n\n".join(filter(None, (data_section("attempt", "\n\n".join(texts)), check)))
 
@@ -118,7 +118,7 @@ def calls_again(request: ModelRequest, response: ModelResponse, steps: Sequence[
 def advice_request(prompt: str, case: HelpCase, sees: Sees, **options: Any) -> ModelRequest:
     """Returns the request for advice on a case, by the packaged `prompt`. It has no tools, so that none is called."""
     shown = "\n\n".join(filter(None, _sections(case, sees)))
-    reason = UNSEEN if sees == "prompt" else case.reason or UNSEEN
+    reason = HIDDEN_REASON if sees == "prompt" else case.reason or HIDDEN_REASON
     pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
     own_message = Message("user", (*pictures, Text(packaged_prompt(prompt, case=shown, reason=reason))))
     system, wants = packaged_prompt("helper"), case.request.wants
@@ -143,7 +143,7 @@ def consultation(
 
     stable = sections(tools=tools_text(case.request.tools), instructions=case.request.system)
     new = sections(earlier_advice=earlier, check=excerpt(case.report, RESULT_CHARACTERS), question=question)
-    reason = UNSEEN if sees == "prompt" else case.reason or "it wants to know how to go on."
+    reason = HIDDEN_REASON if sees == "prompt" else case.reason or "it wants to know how to go on."
     pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
     texts = _texts(messages[sees], caching)
     own_message = Message(
@@ -156,7 +156,7 @@ def consultation(
 
 def _texts(messages: Sequence[Message], caching: str) -> list[Text]:
     """Returns each message as a text; with `caching`, the last one carries the provider's cache mark."""
-    texts = [Text(f"{data_section('message', text)}\n\n") for text in _newest(messages, CONSULTATION_TOKENS)]
+    texts = [Text(f"{data_section('message', text)}\n\n") for text in _newest_texts(messages, CONSULTATION_TOKENS)]
     return [*texts[:-1], with_cache_mark(texts[-1], caching)] if texts and caching else texts
 
 
@@ -164,10 +164,10 @@ def _sections(case: HelpCase, sees: Sees) -> Iterator[str]:
     messages, place = case.request.messages, case.place
     if sees == "history":
         yield data_section("instructions", case.request.system)
-        yield data_section("history", "\n\n".join(_newest(messages[:place], HISTORY_TOKENS)))
+        yield data_section("history", "\n\n".join(_newest_texts(messages[:place], HISTORY_TOKENS)))
     yield data_section("prompt", "".join(message.text for message in case.prompt))
     if sees != "prompt":
-        yield data_section("done_since", "\n\n".join(_newest(messages[place + 1 :], HISTORY_TOKENS)))
+        yield data_section("done_since", "\n\n".join(_newest_texts(messages[place + 1 :], HISTORY_TOKENS)))
         yield case.attempt_section
     yield data_section("tools", tools_text(case.request.tools or case.tools))
 
@@ -181,7 +181,7 @@ def request_in_place(case: HelpCase, sees: Sees) -> ModelRequest:
     if sees != "history":
         end = case.place + 1 if sees == "prompt" else None
         request = replace(request, messages=request.messages[case.place : end], system="", extra={})
-    done = data_section("done", "\n\n".join(_newest(case.attempt.steps, ATTEMPT_TOKENS)))
+    done = data_section("done", "\n\n".join(_newest_texts(case.attempt.steps, ATTEMPT_TOKENS)))
     if sees != "prompt" and done:
         request = with_note(request, packaged_prompt("finished_steps", steps=done))
     return without_tuning(with_fact(request, case.fact))
@@ -207,7 +207,7 @@ def with_note(request: ModelRequest, note: str) -> ModelRequest:
     return replace(request, messages=(*request.messages, user(note)))
 
 
-def _newest(messages: Sequence[Message], tokens: int) -> list[str]:
+def _newest_texts(messages: Sequence[Message], tokens: int) -> list[str]:
     """Returns messages as texts: the first, which states the task, and the newest that fit into `tokens`."""
     if not messages:
         return []

@@ -27,7 +27,7 @@ _CHAIN = re.compile(r"(?i)\b[A-Z]\b(?:[\s*_\"']*(?:>|,|;|→)[\s*_\"']*(?:(?:ans
 _LETTER = re.compile(r"(?<![A-Za-z])([A-Za-z])(?![A-Za-z])")
 _HEAD = re.compile(r"[\s*_#>-]*(?:used|left[ _]out|answer)[\s*_]*:", re.IGNORECASE)
 _ANSWER = re.compile(r"^[ \t*_#>-]*(?:final )?answer[ \t*_]*:[*_]*(?=[^*_])", re.IGNORECASE | re.MULTILINE)
-_USED = re.compile(r"^[ \t*_#>-]*used[\s*_]*:(.*)$", re.IGNORECASE | re.MULTILINE)
+_USED_LINE = re.compile(r"^[ \t*_#>-]*used[\s*_]*:(.*)$", re.IGNORECASE | re.MULTILINE)
 _OMISSIONS = re.compile(r"^[ \t*_#>-]*left[ _]out[\s*_]*:(.*)\Z", re.IGNORECASE | re.MULTILINE | re.DOTALL)
 _LABELS = r"(?:(?:[Aa]nswers?[\s*_]+)?[A-Z]\b[\s*_]*(?:(?:,|and|&)[\s*_]*)?)+"
 _REASON = re.compile(rf"[\s*_>-]*({_LABELS})(?:[:\u2013\u2014(-]|$)[\s*_]*(.*)", re.DOTALL)
@@ -124,7 +124,7 @@ class ChairNote:
 
     @classmethod
     def of(cls, head: str) -> "ChairNote":
-        used, left_out = _USED.search(head), _OMISSIONS.search(head)
+        used, left_out = _USED_LINE.search(head), _OMISSIONS.search(head)
         reasons: dict[str, str] = {}
         for line in re.split(r"[\n;]", left_out[1]) if left_out else ():
             if found := _REASON.fullmatch(line.strip()):

@@ -22,7 +22,7 @@ from ..evidence.trials import AnswerComparison, ShadowTrial, add_to_day, keep_tr
 from ..evidence.versions import CalibrationVersion, newest_version
 from ..evidence.watch import Fallback, LossWatch, find_fallback, find_watch, keep_fallback, record_loss
 from ..judging import assessment
-from ..judging.calibration import ALWAYS, Calibration
+from ..judging.calibration import ALWAYS_HELP, Calibration
 from ..judging.case import Case
 from ..judging.promise import digest
 from ._comparing import AnswerJudge
@@ -69,7 +69,7 @@ class ShadowTerms:
     promised: float | None = None
     seed: int | None = None
     is_advised: bool = False
-    find_safe_cut: FindCut = lambda store, pair, fallback: ALWAYS
+    find_safe_cut: FindCut = lambda store, pair, fallback: ALWAYS_HELP
     calibrates: Calibrate | None = None
 
 
@@ -339,7 +339,7 @@ class DaySpending:
     async def budget(self, store: EvidenceStore) -> Budget:
         """Returns today's budget. Raises `StoreError`."""
         async with self._opening:
-            if self._day != (day := _today()):
+            if self._day != (day := _date_today()):
                 kept = await asyncio.to_thread(add_to_day, store, self._terms.pair, day, {"usd": 0.0})
                 self._day, self._own, self._others = day, 0.0, kept["usd"]
                 payer = f"the shadow of {self._terms.pair}"
@@ -348,7 +348,7 @@ class DaySpending:
 
     async def add(self, store: EvidenceStore, counts: Mapping[str, float]) -> None:
         """Adds to today's counts, among them "usd", the dollars spent. Raises `StoreError`."""
-        day, dollars = _today(), counts.get("usd", 0.0)
+        day, dollars = _date_today(), counts.get("usd", 0.0)
         self._own += dollars
         try:
             kept = (await asyncio.to_thread(add_to_day, store, self._terms.pair, day, counts)).get("usd", 0.0)
@@ -384,7 +384,7 @@ def _tool_documents(tools: Sequence[ToolSpec]) -> Sequence[Mapping[str, Any]]:
     return whole if len(str(whole)) <= KEPT_CHARACTERS else [{"name": tool.name} for tool in tools]
 
 
-def _today() -> str:
+def _date_today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 

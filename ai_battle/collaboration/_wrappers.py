@@ -34,13 +34,13 @@ def redacted_request(request: ModelRequest, redact: Callable[[str], str] | None)
     if not redact:
         return request
     with translate_errors("The redaction failed, so nothing was sent", ConfigError):
-        plain = tuple(Message(each.role, tuple(map(_plain, each.parts)), each.speaker) for each in request.messages)
+        plain = tuple(Message(each.role, tuple(map(_texts_of, each.parts)), each.speaker) for each in request.messages)
         messages = each_text(plain, redact, but=UNREDACTED_FIELDS)
         system = redact(request.system) if request.system else ""
     return replace(request, messages=messages, system=system)
 
 
-def _plain(part: Part) -> Part:
+def _texts_of(part: Part) -> Part:
     """Reduces a part to its texts. A thought's signature would no longer fit, and `extra` may hold anything."""
     match part:
         case Thinking(text):

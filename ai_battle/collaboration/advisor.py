@@ -23,7 +23,7 @@ from ..judging.assessment import Assessment
 from ..judging.detector import StuckDetector
 from ..judging.unfinished import EndOfWork, unfinished_work
 from ._advice import (
-    FAILED,
+    EMPTY_ADVICE,
     LONG_WORK,
     NO_ADVICE,
     NativelyAdvised,
@@ -198,7 +198,7 @@ class AdvisedStep:
         """Returns an answer that is good enough; None after a forced question."""
         if draft.response.tool_calls and not silence:
             return None if await self._break_circle(draft) else await self._turn.accept(draft)
-        return None if await self._force(draft, silence) else await self._attempts.accept_best()
+        return None if await self._force_question(draft, silence) else await self._attempts.accept_best()
 
     @cached_property
     def _attempts(self) -> Attempts:
@@ -233,7 +233,7 @@ class AdvisedStep:
         await self._consult(self._new_call(), parts_without_calls(draft.response), CALLS_AGAIN)
         return True
 
-    async def _force(self, draft: Draft, silence: ProviderError | None) -> bool:
+    async def _force_question(self, draft: Draft, silence: ProviderError | None) -> bool:
         """Judges an answer and, if it is poor, adds a question as if the model had asked; returns whether it did."""
         judged = (await self._attempts.judge(draft, silence)).judged
         if self._attempts.count == 1:
@@ -270,7 +270,7 @@ class AdvisedStep:
         if objection:
             await self._turn.emit(HelpDeclined(NAME, objection))
         advice = "" if objection else await self._advice(call, forced, report)
-        words = advice or (NO_ADVICE.format(objection) if objection else FAILED)
+        words = advice or (NO_ADVICE.format(objection) if objection else EMPTY_ADVICE)
         result = ToolResult(call, (Text(words),), is_error=not advice)
         await self._turn.emit(ToolReturned(result, monotonic() - started))
         self._steps.append(Message("tool", (result,)))

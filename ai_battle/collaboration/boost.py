@@ -138,13 +138,13 @@ class BoostTurn:
 
     async def answer_best(self) -> ModelResponse:
         """Accepts the auxiliary model's best answer so far; without one, asks it without guidance."""
-        best = max(reversed(self._answers), key=self._worth, default=None)
+        best = max(reversed(self._answers), key=self._answer_rank, default=None)
         if best:
             return await self._accept(best, AnswerStream(self._emit, "boost"))
         await self._turn.report_failure(NO_PLAN)
         return await self.answer_directly()
 
-    def _worth(self, answer: Draft) -> tuple[bool, bool]:
+    def _answer_rank(self, answer: Draft) -> tuple[bool, bool]:
         """Ranks an answer; one that claims results no tool returned is worth less than others."""
         claim = unsupported_claim(answer.text, self._tools, (*self._request.messages, *answer.response.steps))
         return answer.response.stop in ("end", "stop_sequence"), not claim

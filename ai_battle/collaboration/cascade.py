@@ -10,7 +10,7 @@ from ..core.traits import CalledModel, StrategyTraits
 from ..judging.assessment import Assessment
 from ..judging.detector import StuckDetector
 from ._attempts import Attempts, Candidate, Strategy, answer_in_place, stuck_event
-from ._checks import ANOTHER, Judges, assess
+from ._checks import OTHER_ANSWER_REASON, Judges, assess
 from ._turn import Draft, Helping, Turn
 
 TRAITS = StrategyTraits(
@@ -64,7 +64,7 @@ class Cascade(Strategy):
         if candidate.rank >= best.rank or (is_last and not judged.at_once):
             await attempts.put_in_place(candidate)
         else:
-            await turn.drop(draft, judged.reason or ANOTHER)
+            await turn.drop(draft, judged.reason or OTHER_ANSWER_REASON)
 
     async def _assess(self, attempts: Attempts, draft: Draft) -> Assessment:
         judged = await assess(self.detector, attempts.turn, attempts.request, draft)

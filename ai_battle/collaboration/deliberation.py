@@ -17,7 +17,7 @@ from ..core.messages import assistant
 from ..core.traits import CalledModel, StrategyTraits
 from ..wire.dialects.thinking import without_thought
 from ._attempts import Strategy
-from ._checks import ANOTHER
+from ._checks import OTHER_ANSWER_REASON
 from ._prompts import HelpCase, bounded_text, data_section, excerpt, packaged_prompt, request_in_place, with_note
 from ._ranking import (
     LABELS,
@@ -260,7 +260,7 @@ class DeliberationSession:
             await self.turn.emit(Warned(words))
         for number, draft in self.answers.items():
             if number != best:
-                await self.turn.drop(draft, ANOTHER)
+                await self.turn.drop(draft, OTHER_ANSWER_REASON)
         return await self.turn.accept(self.answers[best])
 
     async def _refuse(self, draft: Draft | None, problem: str) -> None:

@@ -44,12 +44,12 @@ class Vote(Strategy):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         poll = Poll(Turn("vote", self.helping, emit), request, self.detector)
-        others = (self._another(poll.turn, another_sample(request, number)) for number in range(1, self.samples))
+        others = (self._next_sample(poll.turn, another_sample(request, number)) for number in range(1, self.samples))
         await poll.add(poll.request_own(self.primary), *others)
         await poll.request_own_again(self.primary)
         return await poll.decide(self.secondary)
 
-    async def _another(self, turn: Turn, request: ModelRequest) -> Answer | None:
+    async def _next_sample(self, turn: Turn, request: ModelRequest) -> Answer | None:
         """Returns one more sample; if it fails, the others vote without it."""
         try:
             return await turn.request_draft(MutedClient(self.primary), request), None

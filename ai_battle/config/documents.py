@@ -144,7 +144,7 @@ def check_document(
         raise ConfigError(f"{origin.shown}: {error}") from None
     file, problems = _validate(kind.schema, values, tree)
     if file is None:
-        raise _wrong(problems, expander, tree, origin)
+        raise _ordered_problems(problems, expander, tree, origin)
     expansion = expander.expansion
     all_notes = tuple(map(expansion.hide, (*notes, *expander.notes, *kind.notes(file))))
     redactor = _redactor(frozenset(kind.allowed(file)), expansion)
@@ -153,9 +153,9 @@ def check_document(
     )
     # Checks across keys need a valid file, and their findings next to a wrong key may be that key's fault.
     further = [*kind.check(file), *_secrets_in_prompts(expander, redactor.for_models), *also(found)]
-    problems = [*problems, *_elsewhere(problems, further)]
+    problems = [*problems, *_without_neighbours(problems, further)]
     if problems or expander.problems or origin.faults:
-        raise _wrong(problems, expander, tree, origin)
+        raise _ordered_problems(problems, expander, tree, origin)
     return found
 
 
@@ -176,7 +176,7 @@ def environment_redactor(variables: Mapping[str, str], folder: Path | None = Non
 def _origin_of(source: Source, base: Path | None, kind: str) -> Origin:
     if isinstance(source, Mapping):
         tree = from_python(source)
-        return Origin(tree, [], base or _base(tree, Path.cwd()), kind)
+        return Origin(tree, [], base or _base_folder(tree, Path.cwd()), kind)
     if isinstance(source, YamlText):
         return _origin_of_text(source.text, source.path, base, kind)
     if not isinstance(source, str | os.PathLike):
@@ -195,7 +195,7 @@ def _origin_of_text(text: str, path: Path, base: Path | None, kind: str) -> Orig
     shown = str(path)
     tree, faults = compose(text, shown, kind)
     _require_kind(tree, kind, shown)
-    return Origin(tree, faults, base or _base(tree, path.resolve().parent), path.stem, shown)
+    return Origin(tree, faults, base or _base_folder(tree, path.resolve().parent), path.stem, shown)
 
 
 def _require_kind(tree: Node, kind: str, shown: str) -> None:
@@ -206,7 +206,7 @@ def _require_kind(tree: Node, kind: str, shown: str) -> None:
         raise ConfigProblems([_locate(_fault(tree, fault), shown, Expansion({}))])
 
 
-def _base(tree: Node, folder: Path) -> Path:
+def _base_folder(tree: Node, folder: Path) -> Path:
     named = tree.child("base_directory")
     return folder / os.path.expanduser(named.value) if named and isinstance(named.value, str) else folder
 
@@ -263,13 +263,13 @@ def _secrets_in_prompts(expander: TreeExpander, redactor: Redactor) -> Iterable[
             )
 
 
-def _elsewhere(known: list[Problem], found: list[Problem]) -> list[Problem]:
+def _without_neighbours(known: list[Problem], found: list[Problem]) -> list[Problem]:
     """Drops problems next to a wrong key, which may be their cause."""
     sections = {problem.path[:-1] for problem in known}
     return [problem for problem in found if not sections & {problem.path, problem.path[:-1]}]
 
 
-def _wrong(problems: list[Problem], expander: TreeExpander, tree: Node, origin: Origin) -> ConfigProblems:
+def _ordered_problems(problems: list[Problem], expander: TreeExpander, tree: Node, origin: Origin) -> ConfigProblems:
     """Returns all problems in the order of the file."""
     unset = {problem.path for problem in expander.problems}
     all_problems = [*expander.problems, *(problem for problem in problems if problem.path not in unset)]

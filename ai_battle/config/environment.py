@@ -105,7 +105,7 @@ def hide_values(text: str, taken: Mapping[str, str]) -> str:
 
 
 _REFERENCE = re.compile(r"(\$?)\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::-([^{}]*))?\})?")
-_WHOLE = re.compile(r"\$\{([^{}]*)\}")
+_PLACEHOLDER = re.compile(r"\$\{([^{}]*)\}")
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTALL)
 _MOST_VALUES = 100_000
 _MOST_TEXT = 20_000_000
@@ -126,7 +126,7 @@ class Expansion:
 
     def value(self, text: str, *, is_shown: bool = False) -> str:
         """Expands the references in a text. In a text that anyone may see, only API keys become secrets."""
-        if (whole := _WHOLE.fullmatch(text)) and not _REFERENCE.fullmatch(text):
+        if (whole := _PLACEHOLDER.fullmatch(text)) and not _REFERENCE.fullmatch(text):
             raise UnsetVariable(
                 f"${{{whole[1]}}} is not a variable; write ${{NAME}} or ${{NAME:-default}}, or $${{ to mean it as it is"
             )

@@ -18,7 +18,7 @@ from .values import AS_NUMBER, MAX_COUNT, Listed, Name, Section, ShortSpelling, 
 Number = Annotated[float, Field(ge=-MAX_COUNT, le=MAX_COUNT), AS_NUMBER]
 Scale = Annotated[tuple[Number, ...], Field(min_length=2, max_length=2)]
 DEFAULT_RUBRIC = "discussion"
-WHOLE = (1.0, 100.0)
+WEIGHT_TOTALS = (1.0, 100.0)
 """The totals that weights may add up to: shares or percentages."""
 
 
@@ -98,7 +98,7 @@ def rubric_problems(criteria: Mapping[str, Criterion], scale: tuple[float, ...],
     unweighted = [name for name in criteria if name not in weights]
     if weights and unweighted:
         yield Problem((*path, "criteria", unweighted[0]), "has no weight, and others have one; weigh all or none")
-    elif weights and not any(map(partial(isclose, fsum(weights.values()), abs_tol=1e-6), WHOLE)):
+    elif weights and not any(map(partial(isclose, fsum(weights.values()), abs_tol=1e-6), WEIGHT_TOTALS)):
         yield Problem((*path, "criteria"), f"the weights add up to {fsum(weights.values()):.6g}, not to 1 or 100")
     if scale[0] >= scale[1]:
         words = f"goes from {scale[0]:g} to {scale[1]:g}; write the lowest score first, for example [1, 10]"

@@ -17,7 +17,7 @@ from .rewriting import TOP_KEYS, append_to, apply_overrides, update_spellings
 from .tools import Approval, McpServer, Tools
 from .tree import Node, from_python
 
-DECIDING = ("threshold", "help_rate", "max_cost", "calibration")
+DECISION_KEYS = ("threshold", "help_rate", "max_cost", "calibration")
 SAYING = {"say", "think", "call", "fail"}
 PROGRAM_KEYS, ADDRESS_KEYS = {"args", "cwd", "env"}, {"headers"}
 
@@ -34,13 +34,13 @@ class LoadedDiscussion(ConfigDocument):
 
     def with_overrides(self, *overrides: str) -> "LoadedDiscussion":
         """Returns the same with further `path=value`, without reading the file again. Raises `ConfigError`."""
-        return self._again(self.tree, overrides)
+        return self._reload(self.tree, overrides)
 
     def with_pair(self, pair: Mapping[str, Any], also: "Check") -> "LoadedDiscussion":
         """Returns the same with another pair of models. Raises `ConfigError` with all its problems."""
         enabled = apply_overrides(self.tree, ("discussion.collaboration.enabled=true",), DiscussionFile)
         tree = append_to(enabled, ("discussion", "collaboration", "pairs"), from_python(pair))
-        return self._again(tree, (), also)
+        return self._reload(tree, (), also)
 
     def with_sections_of(self, other: Node, also: "Check" = find_nothing) -> "LoadedDiscussion":
         """Returns the same with the providers, prices and context sizes of another file that this one does not state.
@@ -52,9 +52,9 @@ class LoadedDiscussion(ConfigDocument):
             shared, own = other.child(key) or Node({}), tree.child(key) or Node({})
             both = Node({**shared.value, **own.value}, own.place, {**shared.keys, **own.keys})
             tree = tree.with_child(key, both)
-        return self._again(tree, (), also)
+        return self._reload(tree, (), also)
 
-    def _again(self, tree: Node, overrides: Sequence[str], also: "Check" = find_nothing) -> "LoadedDiscussion":
+    def _reload(self, tree: Node, overrides: Sequence[str], also: "Check" = find_nothing) -> "LoadedDiscussion":
         origin = Origin(tree, [], self.base, self.name, self.shown)
         again = check_document(DISCUSSION, origin, self.environment, overrides, also)
         return replace(again, notes=tuple(dict.fromkeys((*self.notes, *again.notes))))
@@ -125,7 +125,7 @@ def _tool_names(tools: Tools) -> list[str] | None:
 def _one_decides(discussion: Discussion) -> Iterator[Problem]:
     """Yields a problem for each pair in which several keys decide when a model is stuck."""
     for index, pair in enumerate(discussion.pairs):
-        first, *others = [key for key in DECIDING if key in pair.model_fields_set] or [""]
+        first, *others = [key for key in DECISION_KEYS if key in pair.model_fields_set] or [""]
         for key in others:
             path = ("discussion", "collaboration", "pairs", index, key)
             yield Problem(path, f"{first} already decides when help is due; leave one of the two out")
@@ -227,7 +227,7 @@ def _notes_on_pairs(discussion: Discussion) -> Iterator[str]:
     """Yields a note for each pair whose retries have no effect, since the expected gain decides."""
     section = discussion.collaboration
     for index, pair in enumerate(section.pairs if section and section.enabled else ()):
-        beside = next((key for key in DECIDING if key != "threshold" and key in pair.model_fields_set), "")
+        beside = next((key for key in DECISION_KEYS if key != "threshold" and key in pair.model_fields_set), "")
         if beside and "max_retries" in pair.model_fields_set:
             key = f"discussion.collaboration.pairs[{index}].max_retries"
             yield f"{key}: has no effect beside {beside}, which leaves one attempt before help"

@@ -16,7 +16,7 @@ MISSING = "is missing"
 LONG_INTEGER = 10**30
 KINDS = {dict: "a mapping", list: "a list", type(None): "nothing"}
 PARTICIPANTS = ("discussion", "models")
-ELSEWHERE = {
+FOREIGN_KEYS = {
     "persona": ("system_message", "system_prompt", "system", "backstory", "description"),
     "type": ("model", "model_name", "llm", "llm_config"),
     "models": ("agents", "participants"),
@@ -141,9 +141,9 @@ def _near_key(key: str, schema: type[Section], path: KeyPath) -> str:
     """Suggests where an unknown key belongs, or a similar key; otherwise lists the keys that there are."""
     section = section_at(schema, path)
     known = list(section.model_fields) if section else []
-    if own := [name for name in known if key in ELSEWHERE.get(name, ())]:
+    if own := [name for name in known if key in FOREIGN_KEYS.get(name, ())]:
         return near(own[0], own)
-    places = _places(key, dict(_below(section))) if section else []
+    places = _places(key, dict(_subsections(section))) if section else []
     if not places and not likely_names(key, known):
         places = _places_outside(key, schema, path)
     return f" here; it belongs under {' or '.join(map(repr, places))}" if places else near(key, known, len(known))
@@ -152,14 +152,14 @@ def _near_key(key: str, schema: type[Section], path: KeyPath) -> str:
 def _places_outside(key: str, schema: type[Section], path: KeyPath) -> list[str]:
     """Returns the nearest section around `path` that has a key, or the only one anywhere."""
     everywhere = _places(key, _every_section(schema))
-    return _places(key, _around(schema, path))[:1] or (everywhere if len(everywhere) == 1 else [])
+    return _places(key, _enclosing_sections(schema, path))[:1] or (everywhere if len(everywhere) == 1 else [])
 
 
 def _places(key: str, sections: Mapping[str, type[Section]]) -> list[str]:
     return [place for place, section in sections.items() if key in section.model_fields]
 
 
-def _around(schema: type[Section], path: KeyPath) -> dict[str, type[Section]]:
+def _enclosing_sections(schema: type[Section], path: KeyPath) -> dict[str, type[Section]]:
     """Returns the sections that hold the one at `path`, the nearest first, each by its own key."""
     ways = (path[:end] for end in range(len(path) - 1, 0, -1))
     return {f"{way[-1]}:": section for way in ways if (section := section_at(schema, way))}
@@ -170,15 +170,15 @@ def _every_section(schema: type[Section]) -> dict[str, type[Section]]:
     found: dict[str, type[Section]] = {}
     level = {"": schema}
     for _ in range(3):
-        level = {f"{way} {name}".strip(): inner for way, outer in level.items() for name, inner in _below(outer)}
+        level = {f"{way} {name}".strip(): inner for way, outer in level.items() for name, inner in _subsections(outer)}
         found |= {way: inner for way, inner in level.items() if inner not in found.values()}
     return found
 
 
-def _below(section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
+def _subsections(section: type[Section]) -> Iterator[tuple[str, type[Section]]]:
     """Yields the sections in a section's keys; NAME stands for a name that the file chooses."""
     for name, expected in get_type_hints(section, include_extras=True).items():
-        own, listed = _section_in(expected), _section_in(_inside(expected, ""))
+        own, listed = _section_in(expected), _section_in(_type_at(expected, ""))
         inner = own or listed
         if name in section.model_fields and inner:
             is_named = not own and any(get_origin(kind) is dict for kind in _kinds(expected))
@@ -189,7 +189,7 @@ def section_at(schema: type[Section], path: KeyPath) -> type[Section] | None:
     """Returns the schema of the mapping at `path`."""
     expected: Any = schema
     for step in path:
-        expected = _inside(expected, step)
+        expected = _type_at(expected, step)
     return _section_in(expected)
 
 
@@ -200,7 +200,7 @@ def expects_text(schema: type[Section], path: KeyPath) -> bool:
     return {*_kinds(expected)} - {type(None)} == {str}
 
 
-def _inside(expected: Any, step: str | int) -> Any:
+def _type_at(expected: Any, step: str | int) -> Any:
     if section := _section_in(expected):
         return get_type_hints(section, include_extras=True).get(str(step))
     several = [kind for kind in _kinds(expected) if get_origin(kind) in (dict, tuple)]

@@ -67,14 +67,14 @@ def problems(discussion: "Discussion") -> Iterator[Problem]:
     names = [*discussion.models]
     for index, phase in enumerate(discussion.phases):
         path: KeyPath = ("discussion", "phases", index)
-        yield from _unknown(enumerate(phase.speakers), names, (*path, "speakers"))
+        yield from _unknown_names(enumerate(phase.speakers), names, (*path, "speakers"))
         yield from _speakers(phase.speakers, (*path, "speakers"), discussion)
         yield from _listeners(phase, (*path, "visible_to"), names)
         yield from _places(phase.instructions, (*path, "instructions"))
     path = ("discussion", "visibility")
-    yield from _unknown(((name, name) for name in discussion.visibility), names, path)
+    yield from _unknown_names(((name, name) for name in discussion.visibility), names, path)
     for listener, speakers in discussion.visibility.items():
-        yield from _unknown(enumerate(speakers), names, (*path, listener))
+        yield from _unknown_names(enumerate(speakers), names, (*path, listener))
     yield from _without_speaker(discussion)
     if discussion.mode == "no-meta":
         yield from _no_meta_conflicts(discussion)
@@ -106,9 +106,9 @@ def _speakers(speakers: Sequence[str], path: KeyPath, discussion: "Discussion") 
 def _listeners(phase: PhaseSettings, path: KeyPath, names: list[str]) -> Iterator[Problem]:
     for index, entry in enumerate(phase.visible_to or ()):
         if isinstance(entry, str):
-            yield from _unknown([(index, entry)], names, path)
+            yield from _unknown_names([(index, entry)], names, path)
         else:
-            yield from _unknown(enumerate(entry), names, (*path, index))
+            yield from _unknown_names(enumerate(entry), names, (*path, index))
 
 
 def _places(instructions: str, path: KeyPath) -> Iterator[Problem]:
@@ -118,7 +118,7 @@ def _places(instructions: str, path: KeyPath) -> Iterator[Problem]:
             yield Problem(path, words)
 
 
-def _unknown(named: Iterable[tuple[int | str, str]], known: list[str], path: KeyPath) -> Iterator[Problem]:
+def _unknown_names(named: Iterable[tuple[int | str, str]], known: list[str], path: KeyPath) -> Iterator[Problem]:
     """Yields unknown names. `named` has each with its last step: an index, or the name itself if it is a key."""
     for step, name in named:
         if name not in known:

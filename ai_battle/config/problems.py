@@ -50,10 +50,10 @@ class ConfigProblems(ConfigError):
 
 def dotted_path(path: KeyPath) -> str:
     """Returns a path such as `discussion.stop.any[0].phrase`, with long keys cut and control characters escaped."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{_tame(step)}" for step in path)
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{_printable_key(step)}" for step in path)
     return text.removeprefix(".")
 
 
-def _tame(key: str) -> str:
+def _printable_key(key: str) -> str:
     short = key if len(key) <= LONGEST_KEY else f"{key[:LONGEST_KEY]}..."
     return short if short.isprintable() else repr(short)[1:-1]

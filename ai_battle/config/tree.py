@@ -237,14 +237,14 @@ class _Composer:
             plain = event.implicit[0] or ((event.tag or "!").startswith(_STANDARD) and event.tag != _STANDARD + "str")
             return Node(PlainScalar(event.value) if plain else event.value, _place(event))
         if isinstance(event, yaml.SequenceStartEvent):
-            return Node([self._node(e, depth + 1) for e in self._until(yaml.SequenceEndEvent)], _place(event))
+            return Node([self._node(e, depth + 1) for e in self._events_until(yaml.SequenceEndEvent)], _place(event))
         return self._mapping(event, depth)
 
     def _mapping(self, event: Any, depth: int) -> Node:
         children: dict[str, Node] = {}
         keys: dict[str, Place] = {}
         merged: list[tuple[Any, Node]] = []
-        for key in self._until(yaml.MappingEndEvent):
+        for key in self._events_until(yaml.MappingEndEvent):
             name = self._key(key)
             child = self._node(next(self._events), depth + 1)
             if name == "<<" and key.implicit[0]:
@@ -284,7 +284,7 @@ class _Composer:
             self.stop(_place(event), message)
         return self._anchors[name]
 
-    def _until(self, end: type) -> Iterator[Any]:
+    def _events_until(self, end: type) -> Iterator[Any]:
         for event in self._events:
             if isinstance(event, end):
                 return

@@ -29,7 +29,7 @@ from .setup import FileSetup, RunSetup, load_checked
 from .turn import describe_file
 
 T = TypeVar("T")
-ASKER = "You"
+ASKER_NAME = "You"
 
 
 def participants(types: Mapping[str, str], helper: str = "", strategy: str = USUAL_STRATEGY) -> dict[str, Any]:
@@ -54,8 +54,8 @@ def named_types(models: Sequence[str]) -> dict[str, str]:
     types: dict[str, str] = {}
     for spelled in models:
         name, type_ = _split_name(spelled)
-        if name == ASKER:
-            raise ConfigError(f"{ASKER} is the name of the person at the keyboard; give {type_} another one.")
+        if name == ASKER_NAME:
+            raise ConfigError(f"{ASKER_NAME} is the name of the person at the keyboard; give {type_} another one.")
         if name in types:
             raise ConfigError(f"Two participants are called {name!r}; give them names: NAME=TYPE.")
         types[name or _free_name(type_, types)] = type_
@@ -129,7 +129,7 @@ def load_council(
 def _load(
     text: str, discussion: dict[str, Any], files: Sequence[str | os.PathLike[str]], max_cost: float | None
 ) -> LoadedDiscussion:
-    discussion["models"][ASKER] = {"role": "user"}
+    discussion["models"][ASKER_NAME] = {"role": "user"}
     section = {
         **discussion,
         "goal": literal(text),

@@ -134,7 +134,7 @@ class DiscussionRun:
             await self._emit(PromptGiven(opening(self._plan)))
         moderator = self._plan.moderator
         if moderator and not self._state.spoken[moderator.name]:
-            await self._take(moderator, note="opening")
+            await self._take_turn(moderator, note="opening")
 
     async def _close(self) -> tuple[Status, str]:
         state, limit = self._state, self._state.limit
@@ -150,7 +150,7 @@ class DiscussionRun:
 
     async def _wrap_up(self, limit: BudgetReached) -> None:
         if not limit.is_full and not self._state.has_wrap_up and self._plan.mode != "no-meta":
-            await self._take(self._speakers.wrap_up_speaker, "wrap_up", "wrap_up")
+            await self._take_turn(self._speakers.wrap_up_speaker, "wrap_up", "wrap_up")
         await self._sum_up()
 
     @property
@@ -166,10 +166,10 @@ class DiscussionRun:
         """Takes the closing turns that are still missing: the moderator's and the observers'."""
         moderator = self._plan.moderator
         if moderator and self._state.spoken[moderator.name] < 2:
-            await self._take(moderator, note="closing")
+            await self._take_turn(moderator, note="closing")
         for observer in self._plan.observers:
             if not self._state.spoken[observer.name]:
-                await self._take(observer, "observation", "observation")
+                await self._take_turn(observer, "observation", "observation")
 
     async def _ask_again(self) -> None:
         """Gives a turn to participants who never answered, when the run that failed because of them is resumed."""
@@ -177,9 +177,9 @@ class DiscussionRun:
             if participant.name not in self._state.silent:
                 continue
             if participant in self._plan.observers:
-                await self._take(participant, "observation", "observation")
+                await self._take_turn(participant, "observation", "observation")
             else:
-                await self._take(participant)
+                await self._take_turn(participant)
 
     async def _sum_up(self) -> None:
         """Requests the outcome, if one is wanted and there is none yet. It never exceeds a limit that is used up."""
@@ -192,7 +192,7 @@ class DiscussionRun:
         request = self._turns.request(self._step(participant, "wrap_up"))
         await self._emit(await conclusion(participant, request, plan.outcome, self._emit))
 
-    async def _take(self, participant: Participant, kind: Kind = "turn", note: str = "") -> None:
+    async def _take_turn(self, participant: Participant, kind: Kind = "turn", note: str = "") -> None:
         await self._turns.take(self._step(participant, kind, note))
 
     def _step(self, participant: Participant, kind: Kind = "turn", note: str = "") -> TurnStep:

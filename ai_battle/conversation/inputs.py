@@ -22,7 +22,7 @@ MOST_PICTURE_BYTES, MOST_BYTES = 8 * MIB, 20 * MIB
 """Limits of all pictures together, which are shrunk to fit, and of all files as they are sent."""
 TEXTS = ("text", "code", "csv", "json")
 _SHARED = ("max_resolution", "frames", "resend")
-NATIVE = FILE_KINDS - {"images"}
+NATIVE_KINDS = FILE_KINDS - {"images"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def read_parts(path: str, base: Path) -> tuple[Part, ...]:
     """Reads a file into message parts. Raises `ConfigError` if it can't be read or sent."""
     if not path:
         raise ConfigError("Name a file: /attach FILE.")
-    return read_file(_path_of(_file_at(path), base), path, ReadingOptions(native=NATIVE)).parts
+    return read_file(_path_of(_file_at(path), base), path, ReadingOptions(native=NATIVE_KINDS)).parts
 
 
 def _read_files(loaded: LoadedDiscussion) -> list[_InputRead]:
@@ -96,8 +96,8 @@ def _options(loaded: LoadedDiscussion, files: int) -> ReadingOptions:
     kinds = [*native_file_kinds(loaded)]
     return ReadingOptions(
         most_bytes=min(LARGEST_PICTURE, MOST_PICTURE_BYTES // max(1, files)),
-        native=NATIVE.intersection(frozenset().union(*kinds)),
-        plain=NATIVE.difference(frozenset.intersection(*kinds)) if kinds else NATIVE,
+        native=NATIVE_KINDS.intersection(frozenset().union(*kinds)),
+        plain=NATIVE_KINDS.difference(frozenset.intersection(*kinds)) if kinds else NATIVE_KINDS,
     )
 
 

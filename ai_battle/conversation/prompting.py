@@ -48,7 +48,7 @@ def finish_note(plan: Plan, participant: Participant, round_: int) -> str:
     """Returns the request for the finished work in the last round of `produce`; empty otherwise."""
     if plan.goal_mode != "produce" or plan.mode == "no-meta" or not 1 < plan.rounds <= round_:
         return ""
-    return prompt("last_round" + _human(plan, participant))
+    return prompt("last_round" + _human_suffix(plan, participant))
 
 
 def role_prompt(mode: str, role: str, name: str) -> str:
@@ -61,13 +61,13 @@ def role_prompt(mode: str, role: str, name: str) -> str:
 
 
 def _sections(plan: Plan, participant: Participant) -> Iterable[str]:
-    yield role_prompt(plan.mode, _side(plan, participant), participant.name)
+    yield role_prompt(plan.mode, _side_of(plan, participant), participant.name)
     if len(plan.participants) > 2:
         yield prompt("speakers", names=", ".join(p.name for p in plan.participants))
     if plan.goal.strip() not in ("", plan.prompt):
         yield _section("Goal", plan.goal.strip())
-    if plan.goal_mode == "produce" and _side(plan, participant) in ("human", "assistant"):
-        yield prompt("product" + _human(plan, participant))
+    if plan.goal_mode == "produce" and _side_of(plan, participant) in ("human", "assistant"):
+        yield prompt("product" + _human_suffix(plan, participant))
     yield _section("Who you are", participant.persona)
     yield _section("Instructions", participant.instructions)
     if participant.secret:
@@ -80,15 +80,15 @@ def _section(heading: str, text: str) -> str:
     return f"# {heading}\n{text}" if text else ""
 
 
-def _side(plan: Plan, participant: Participant) -> str:
+def _side_of(plan: Plan, participant: Participant) -> str:
     if participant.role in ("moderator", "observer"):
         return participant.role
     return "human" if participant == plan.human_side else "assistant"
 
 
-def _human(plan: Plan, participant: Participant) -> str:
+def _human_suffix(plan: Plan, participant: Participant) -> str:
     """Returns the suffix of prompts for the human side, which exists only in `human-ai`."""
-    return "_human" if plan.mode == "human-ai" and _side(plan, participant) == "human" else ""
+    return "_human" if plan.mode == "human-ai" and _side_of(plan, participant) == "human" else ""
 
 
 def _facts(facts: Any) -> str:
@@ -104,7 +104,7 @@ def _fact(value: Any) -> str:
 
 
 CONTINUE = user("Please continue.")
-BETWEEN = "\n\n"
+MESSAGE_SEPARATOR = "\n\n"
 
 
 def view_of(
@@ -194,7 +194,7 @@ def _merge(messages: Sequence[Message], naming: Naming) -> Message:
         return messages[0]
     files = tuple(part for message in messages for part in message.parts if _is_file(message, part))
     # A message with files alone has no text: it holds a person's attachments.
-    text = BETWEEN.join(filter(None, (_text_with_name(message, naming) for message in messages)))
+    text = MESSAGE_SEPARATOR.join(filter(None, (_text_with_name(message, naming) for message in messages)))
     return Message("user", (*files, Text(text)), _speaker(messages) if naming == "plain" else "")
 
 

@@ -11,8 +11,8 @@ from ..core.errors import ConfigError, JournalError
 from ..core.files import is_locked, lock_directory
 from .reading import CONFIG, FILE, messages, parse_line
 
-RUNS = Path("runs")
-LAST = "last"
+RUNS_FOLDER = Path("runs")
+NEWEST = "last"
 TAIL_BYTES = 65_536
 """How many bytes at the end of a journal are searched for its last whole line."""
 MOST_NAMED = 8
@@ -69,7 +69,7 @@ def _ends(journal: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return parse_line(first) or {}, parse_line(lines[-1] + b"\n" if lines else b"") or {}
 
 
-def run_directories(folder: Path = RUNS) -> Sequence[Path]:
+def run_directories(folder: Path = RUNS_FOLDER) -> Sequence[Path]:
     """Returns the run directories in a folder, newest first: their names begin with the time."""
     if not folder.is_dir():
         return ()
@@ -80,14 +80,14 @@ def _is_run(place: Path) -> bool:
     return (place / FILE).is_file() or (place / CONFIG).is_file()
 
 
-def matching_runs(named: str, folder: Path = RUNS) -> Sequence[Path]:
+def matching_runs(named: str, folder: Path = RUNS_FOLDER) -> Sequence[Path]:
     """Returns the runs that `last`, a full name with or without its time, or else a part of a name means."""
     known = run_directories(folder)
-    found = known[:1] if named == LAST else [run for run in known if named in (run.name, run.name.partition("Z-")[2])]
+    found = known[:1] if named == NEWEST else [run for run in known if named in (run.name, run.name.partition("Z-")[2])]
     return found or [run for run in known if named.casefold() in run.name.casefold()]
 
 
-def find_run(named: str, folder: Path = RUNS) -> Path:
+def find_run(named: str, folder: Path = RUNS_FOLDER) -> Path:
     """Returns the one run directory that a path, a part of a name, or `last` means.
 
     Raises `ConfigError` if there is none, or, listing their names, if there are several.
@@ -117,7 +117,7 @@ class SearchHit:
         return f"{'…' if at else ''}{self.text[at : at + EXCERPT]}"
 
 
-def search(words: Sequence[str], folder: Path = RUNS) -> Iterator[SearchHit]:
+def search(words: Sequence[str], folder: Path = RUNS_FOLDER) -> Iterator[SearchHit]:
     """Yields the runs with a message, or a name, that contains all the words in upper or lower case."""
     wanted = [word.casefold() for word in words]
     for run_dir in run_directories(folder):

@@ -77,7 +77,7 @@ class SpeakerScheduler:
             return self._by_name[random_name(here, state.last_regular, plan.seed, state.turn + 1)]
         if plan.speaker_selection == "round_robin" or not self._selector:
             return self._by_name[round_robin(order, order, last)]
-        await self._select(self._selector, _others(here, state.last_regular))
+        await self._select(self._selector, _other_names(here, state.last_regular))
         return self._by_name[state.selected]
 
     @property
@@ -113,10 +113,10 @@ def round_robin(names: Sequence[str], order: Sequence[str], last: str) -> str:
 
 def random_name(names: Sequence[str], last: str, seed: int, turn: int) -> str:
     """Draws anyone but the last speaker. The seed and the turn determine the result, whatever happened before."""
-    return Random(f"{seed}:{turn}").choice(_others(names, last))  # noqa: S311 - no secret depends on it
+    return Random(f"{seed}:{turn}").choice(_other_names(names, last))  # noqa: S311 - no secret depends on it
 
 
-def _others(names: Sequence[str], last: str) -> Sequence[str]:
+def _other_names(names: Sequence[str], last: str) -> Sequence[str]:
     """Returns `names` without the last speaker, unless nobody else is there."""
     return [name for name in names if name != last] or names
 
@@ -145,7 +145,7 @@ How: TypeAlias = Literal["chosen", "normalised", "near match"]
 MISSPELLING_RATIO = 0.78
 """The difflib ratio from which a word counts as a misspelt name."""
 MIN_WORD_LENGTH = 3
-DENIED = -4
+DENIED_WEIGHT = -4
 
 
 def _pattern(*alternatives: str) -> str:
@@ -217,9 +217,9 @@ def matching_name(answer: str, names: Sequence[str]) -> tuple[str, How] | None:
     reply = without_thought(answer).strip()
     if literal := next((text for text in _strings(reply) if text in names), ""):
         return literal, "chosen"
-    if exact := _favourite(_mentions(reply, names, _exact_match)):
+    if exact := _weightiest(_mentions(reply, names, _exact_match)):
         return exact, "normalised"
-    if close := _favourite(_mentions(reply, names, _close_match)):
+    if close := _weightiest(_mentions(reply, names, _close_match)):
         return close, "near match"
     return None
 
@@ -246,10 +246,10 @@ def _texts(value: Any) -> Iterator[str]:
                 yield from _texts(inner)
 
 
-def _favourite(mentions: Iterable[_Mention]) -> str:
+def _weightiest(mentions: Iterable[_Mention]) -> str:
     """Returns the name with the highest weight, and the last mentioned among equals."""
     best = max(mentions, key=lambda mention: (mention.weight, mention.start), default=None)
-    return best.name if best and best.weight > DENIED else ""
+    return best.name if best and best.weight > DENIED_WEIGHT else ""
 
 
 def _mentions(reply: str, names: Sequence[str], match_word: _Matcher) -> Iterator[_Mention]:

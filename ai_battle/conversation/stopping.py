@@ -111,14 +111,14 @@ def condition(spec: Mapping[str, Any] | Sequence[Any]) -> Condition:
     stops at the first condition that holds.
     """
     if not isinstance(spec, Mapping):
-        return _any([condition(entry) for entry in spec])
-    return _any([_condition(name, value) for name, value in spec.items()])
+        return _any_condition([condition(entry) for entry in spec])
+    return _any_condition([_condition(name, value) for name, value in spec.items()])
 
 
 def _condition(name: str, value: Any) -> Condition:
     if name in ("any", "all"):
         entries = [condition(entry) for entry in value]
-        return _any(entries) if name == "any" else _all(entries)
+        return _any_condition(entries) if name == "any" else _all_conditions(entries)
     if name not in _CONDITIONS:
         raise ConfigError(f"There is no stop condition {name!r}{near(name, ['any', 'all', *_CONDITIONS])}")
     holds = _CONDITIONS[name]
@@ -126,11 +126,11 @@ def _condition(name: str, value: Any) -> Condition:
     return lambda context: reason if value is not False and value is not None and holds(context, value) else ""
 
 
-def _any(conditions: Sequence[Condition]) -> Condition:
+def _any_condition(conditions: Sequence[Condition]) -> Condition:
     return lambda context: next((reason for test in conditions if (reason := test(context))), "")
 
 
-def _all(conditions: Sequence[Condition]) -> Condition:
+def _all_conditions(conditions: Sequence[Condition]) -> Condition:
     def test(context: StopContext) -> str:
         reasons = [test(context) for test in conditions]
         return " and ".join(reasons) if reasons and all(reasons) else ""

@@ -69,13 +69,13 @@ class ContextMemory:
 
     async def _fold(self, participant: Participant, target: int, budget: int) -> bool:
         async with self._folding:  # in a parallel round several may exceed their budget at once; one fold serves all
-            old = self._oldest(int(target / self._state.scale.get(participant.name, 1.0)), participant)
+            old = self._turns_to_drop(int(target / self._state.scale.get(participant.name, 1.0)), participant)
             if not old:
                 return False
             await self._emit(await self._summarise(participant, old, budget))
             return True
 
-    def _oldest(self, target: int, participant: Participant) -> Sequence[TurnFinished]:
+    def _turns_to_drop(self, target: int, participant: Participant) -> Sequence[TurnFinished]:
         """Returns the turns to drop so that both prompts and the rest fit into `target`; the last turn always stays."""
         turns = [*self._state.contexts[participant.name].turns]
         room = target - self._state.fixed_tokens(participant.name)

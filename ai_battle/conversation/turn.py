@@ -39,7 +39,7 @@ FailurePolicy: TypeAlias = Literal["skip", "stop"]
 
 LONGEST_DESCRIPTION = 1024
 """The limit for the description of a picture, in tokens."""
-FATAL = (401, 403, 404)
+FATAL_STATUSES = (401, 403, 404)
 """HTTP statuses that no later turn can recover from: a wrong key, an unknown model."""
 
 
@@ -324,7 +324,7 @@ def _fault(error: AIBattleError, listener: TurnListener) -> TurnFault:
 
 def _is_fatal(error: AIBattleError) -> bool:
     return isinstance(error, ConfigError | Unscripted | BudgetExceeded) or (
-        isinstance(error, ProviderError) and error.status in FATAL
+        isinstance(error, ProviderError) and error.status in FATAL_STATUSES
     )
 
 

@@ -158,13 +158,13 @@ class Usage:
 
     def __add__(self, other: "Usage") -> "Usage":
         """Adds field by field; an unknown cost makes the sum unknown. Start from `NOTHING_USED`."""
-        return other if self is NOTHING_USED else self._plus(other, 1, estimated=self.estimated or other.estimated)
+        return other if self is NOTHING_USED else self._add(other, 1, estimated=self.estimated or other.estimated)
 
     def __sub__(self, part: "Usage") -> "Usage":
         """Returns a sum without one of its parts; an unknown cost stays unknown."""
-        return self._plus(part, -1, estimated=self.estimated)
+        return self._add(part, -1, estimated=self.estimated)
 
-    def _plus(self, other: "Usage", times: int, *, estimated: bool) -> "Usage":
+    def _add(self, other: "Usage", times: int, *, estimated: bool) -> "Usage":
         unknown = self.cost_usd is None or other.cost_usd is None
         return Usage(
             self.input_tokens + times * other.input_tokens,

@@ -96,7 +96,7 @@ class WorkingCopy:
                 if claim:
                     self._renew()  # fetching may have taken longer than a claim lasts
             except self._faults as error:
-                raise ConfigError(_unreachable(self.address, error)) from error
+                raise ConfigError(_unusable_store(self.address, error)) from error
             undo.pop_all()
         _copies[self.folder], _addresses[str(self.folder)] = self, self.address
         if claim:
@@ -196,7 +196,7 @@ class WorkingCopy:
         try:
             yield
         except self._faults as error:
-            raise JournalError(_unreachable(self.address, error)) from error
+            raise JournalError(_unusable_store(self.address, error)) from error
 
     def _write(self, name: str, body: bytes, version: str) -> str:
         """Stores over that version, or only if none exists. Returns the new version, or marks the folder as taken."""
@@ -257,7 +257,7 @@ def _key_of(address: str) -> str:
     return key
 
 
-def _unreachable(address: str, error: Exception) -> str:
+def _unusable_store(address: str, error: Exception) -> str:
     words = "there is no such bucket" if isinstance(error, FileNotFoundError) else one_line(str(error), MAX_ERROR)
     return (
         f"{address} can't be used: {words.rstrip('.')}. Credentials are read from AWS_ACCESS_KEY_ID and "

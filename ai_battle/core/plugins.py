@@ -170,8 +170,8 @@ def likely_names(name: str, known: Iterable[str]) -> list[str]:
     One slip (a letter missing, added, changed, or two swapped) is close; from seven letters on two are, and so is a
     prefix of a known name.
     """
-    sought = _plain(name[: MAX_NAME_LENGTH + 1])
-    distances = {each: _distance(sought, _plain(each)) for each in known if len(each) <= MAX_NAME_LENGTH}
+    sought = _folded_name(name[: MAX_NAME_LENGTH + 1])
+    distances = {each: _distance(sought, _folded_name(each)) for each in known if len(each) <= MAX_NAME_LENGTH}
     nearest = min(distances.values(), default=FAR)
     return [each for each in sorted(distances) if distances[each] == nearest < FAR][:MAX_SUGGESTIONS]
 
@@ -198,5 +198,5 @@ def _slips(left: str, right: str) -> int:
     return last[-1]
 
 
-def _plain(name: str) -> str:
+def _folded_name(name: str) -> str:
     return name.casefold().replace("-", "_").replace(" ", "_")

@@ -20,7 +20,7 @@ from .exchange import ModelRequest, ModelResponse
 from .plugins import optional
 
 OPT_IN = "OTEL_SEMCONV_STABILITY_OPT_IN"
-LATEST = "gen_ai_latest_experimental"
+LATEST_CONVENTIONS = "gen_ai_latest_experimental"
 Attributes: TypeAlias = dict[str, Any]
 Operation: TypeAlias = Literal["chat", "execute_tool", "invoke_agent", "invoke_workflow"]
 
@@ -93,7 +93,7 @@ class Telemetry:
         trace, metrics, propagate, context = (optional(f"opentelemetry.{name}", EXTRA) for name in MODULES)
         # The conventions demand that the older names stay the default until a user opts in.
         wishes = [wish.strip() for wish in environment.get(OPT_IN, "").split(",")]
-        names = {**NAMES, **OTHERS, **({} if LATEST in wishes else OLDER)}
+        names = {**NAMES, **OTHERS, **({} if LATEST_CONVENTIONS in wishes else OLDER)}
         meter = metrics.get_meter("ai_battle")
         tokens = meter.create_histogram("gen_ai.client.token.usage", "{token}", "Tokens of calls of models.")
         seconds = meter.create_histogram("gen_ai.client.operation.duration", "s", "Seconds of operations.")
@@ -123,7 +123,7 @@ class Telemetry:
 
     def attributes(self, values: Attributes) -> Attributes:
         """Returns the attributes that have a value, and a name in this version of the conventions."""
-        return {name: value for what, value in _flat(values) if value is not None and (name := self.names.get(what))}
+        return {name: value for what, value in _expand(values) if value is not None and (name := self.names.get(what))}
 
     def _measure(self, values: Attributes, seconds: float) -> None:
         if "operation" not in values:
@@ -136,7 +136,7 @@ class Telemetry:
                 self.tokens.record(tokens, {**of, "gen_ai.token.type": kind})
 
 
-def _flat(values: Attributes) -> Iterator[tuple[str, Any]]:
+def _expand(values: Attributes) -> Iterator[tuple[str, Any]]:
     """Yields the values, with requests and responses expanded into what they say."""
     for what, value in values.items():
         match value:

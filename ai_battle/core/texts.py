@@ -10,7 +10,7 @@ from typing import Any, get_args
 from urllib.parse import urlsplit, urlunsplit
 
 FLAG = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
-UNSEEN = (
+INVISIBLE = (
     "\u00ad\u061c\u180e\u200b\u200e\u200f\u2060-\u2064\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\U000e0100-\U000e01ef"
 )
 """Zero-width characters, direction marks, and tags, which can spell a text that nobody sees."""
@@ -18,24 +18,24 @@ STEERING = "\x80-\x9f\u202a-\u202e\u2066-\u206f"
 """8-bit control characters and direction overrides."""
 JOINERS = "\u200c\u200d"
 """Persian, Hindi and many emoji need them; next to ASCII or each other they only hide something."""
-_BESIDE = f"[\x00-\x7f{JOINERS}{UNSEEN}]"
+_BESIDE = f"[\x00-\x7f{JOINERS}{INVISIBLE}]"
 _FILTERED = (
     f"(?P<flag>{FLAG})|(?P<end>\r\n?|[\u2028\u2029])|(?P<control>[\x00-\x08\x0b\x0c\x0e-\x1f\x7f])"
-    f"|(?P<steering>[{STEERING}])|[{UNSEEN}]+|(?<={_BESIDE})[{JOINERS}]|[{JOINERS}](?={_BESIDE})"
+    f"|(?P<steering>[{STEERING}])|[{INVISIBLE}]+|(?<={_BESIDE})[{JOINERS}]|[{JOINERS}](?={_BESIDE})"
 )
 TAB = "    "
 BLANK_LETTERS = "\u034f\u115f\u1160\u2800\u3164\uffa0"
 """Letters that count as printable but show nothing."""
 UNSAFE_IN_NAMES = BLANK_LETTERS + "⟨"
-FREE = frozenset({"arguments", "parameters", "schema", "output_schema", "settings"})
+USER_KEYS = frozenset({"arguments", "parameters", "schema", "output_schema", "settings"})
 """Values under these keys are user data, so none of their keys is excluded, whatever its name."""
-NOTHING: frozenset[str] = frozenset()
+NO_KEYS: frozenset[str] = frozenset()
 TEXTLESS = frozenset({int, float, bool, bytes, type(None)})
 """Types that hold no text; most values are of these."""
 CACHED_VALUES = 50
 """The number of unchanged values that are remembered."""
 _CONTROL = bytes([*range(9), *range(11, 32), 127])
-_SUSPECT = f"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029{STEERING}{UNSEEN}{JOINERS}]"
+_UNSAFE = f"[\x00-\x08\x0b-\x1f\x7f\u2028\u2029{STEERING}{INVISIBLE}{JOINERS}]"
 _compiled = cache(re.compile)  # compiled at first use: these take longer than most programs here take to start
 
 
@@ -47,7 +47,7 @@ def printable(text: str) -> str:
     if text.isascii():  # most texts are; ten times as fast as the pattern
         suspect = len(text.encode().translate(None, _CONTROL)) < len(text)
     else:
-        suspect = _compiled(_SUSPECT).search(text) is not None
+        suspect = _compiled(_UNSAFE).search(text) is not None
     return _compiled(_FILTERED).sub(_sign, text) if suspect else text
 
 
@@ -106,10 +106,10 @@ def _character(digits: str) -> str:
     return chr(min(int(digits, 16), sys.maxunicode))
 
 
-def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = NOTHING) -> Any:
+def each_text(value: Any, change: Callable[[str], str], but: frozenset[str] = NO_KEYS) -> Any:
     """Returns the value with every text in it changed, keys too; the same object if nothing changes.
 
-    `but` are keys and fields whose text stays as it is, except inside `FREE` ones. Dataclasses are walked as well.
+    `but` are keys and fields whose text stays as it is, except inside `USER_KEYS` ones. Dataclasses are walked as well.
     """
     return TextWalker(change, but).walk(value)
 
@@ -122,7 +122,7 @@ class TextWalker:
     """
 
     def __init__(
-        self, change: Callable[[str], str], but: frozenset[str] = NOTHING, recurring: frozenset[type] = frozenset()
+        self, change: Callable[[str], str], but: frozenset[str] = NO_KEYS, recurring: frozenset[type] = frozenset()
     ) -> None:
         self._change = change
         self._but = but
@@ -173,7 +173,7 @@ class TextWalker:
     def _below(self, key: Any, value: Any) -> Any:
         if type(value) in TEXTLESS or key in self._but:
             return value
-        return (self._in_free if key in FREE else self).walk(value)
+        return (self._in_free if key in USER_KEYS else self).walk(value)
 
     def _walk_mapping(self, value: Mapping[Any, Any]) -> Any:
         made = {
@@ -188,7 +188,7 @@ class TextWalker:
             old = getattr(value, name)
             if not old or type(old) in TEXTLESS:
                 continue
-            if (new := (self._in_free if name in FREE else self).walk(old)) is not old:
+            if (new := (self._in_free if name in USER_KEYS else self).walk(old)) is not old:
                 made[name] = new
         return replace(value, **made) if made else value
 
@@ -257,7 +257,7 @@ LOWERED, DEEPEST = 3, 6
 def cell(text: str) -> str:
     """Returns the text as a line that is safe in a Markdown table: no tags, and links in place of pictures."""
     line = " ".join(printable(text).split())
-    return _inert(line, _RISK).replace("|", "\\|")
+    return _escape_line(line, _RISK).replace("|", "\\|")
 
 
 def code_block(text: str) -> str:
@@ -293,7 +293,7 @@ class _MarkdownReader:
             return line
         self._stray = self._stray and bool(line.strip())
         line = _DEFINITION.sub(r"\1\\]", line)
-        inert = _inert(line, _RISK if self._stray else _RISK_OR_CODE)
+        inert = _escape_line(line, _RISK if self._stray else _RISK_OR_CODE)
         self._stray = self._stray or "`" in _CODE_SPAN.sub("", line)
         return _HEADING.sub(lambda found: found[1] + "#" * min(len(found[2]) + self._lowered, DEEPEST), inert)
 
@@ -308,7 +308,7 @@ class _MarkdownReader:
         return bool(self.fence)
 
 
-def _inert(line: str, risk: re.Pattern[str]) -> str:
+def _escape_line(line: str, risk: re.Pattern[str]) -> str:
     return risk.sub(lambda found: _INERT.get(found[0], found[0]), line)
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from math import log
 from typing import Any, Self
 
-from ..judging.calibration import ALWAYS, Calibration
+from ..judging.calibration import ALWAYS_HELP, Calibration
 from ..judging.promise import digest
 from .store import EvidenceStore
 
@@ -110,7 +110,7 @@ def _fallback(kept: Mapping[str, Any]) -> Fallback:
 
 def _consequence(calibration: Calibration) -> str:
     until = "from now on, until it is calibrated again: `ai-battle calibrate --from-shadow`"
-    if calibration == ALWAYS:
+    if calibration == ALWAYS_HELP:
         return f"Each of its answers gets help {until}."
     share = f"about {calibration.help_rate:.0%} of its answers get help"
     return f"The last safe cut holds {until}; {share}."

@@ -31,7 +31,7 @@ CLOSE_SECONDS = 10.0
 LOSS_SECONDS = 1.0
 """Losses within this many seconds are reported in one sentence."""
 
-SILENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+QUIET_ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
 
 
 class RayDriver:
@@ -47,7 +47,7 @@ class RayDriver:
     @classmethod
     async def start(cls, make: bytes, address: str, path: str) -> "RayDriver":
         """Starts the process. Raises `ConfigError` if the cluster can't be used."""
-        environment = {**os.environ, **SILENT}
+        environment = {**os.environ, **QUIET_ENVIRONMENT}
         named = address or environment.pop("RAY_ADDRESS", "")
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", "from ai_battle.executors._ray_driver import main; main()"),

@@ -27,7 +27,7 @@ HOPELESS_FACTOR = 4
 """A picture this many times too large is not tried in its own format and size."""
 BYTES_PER_PIXEL = 0.1
 """The low end of what is common for a JPEG."""
-CUT = "it is cut off"
+CUT_OFF = "it is cut off"
 _KINDS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -38,7 +38,7 @@ _KINDS = {
 Size = tuple[int, int]
 Structure = tuple[Size, str]
 """Width and height as far as the file states them, and what is wrong with it."""
-UNKNOWN: Size = (0, 0)
+UNKNOWN_SIZE: Size = (0, 0)
 
 
 def media_type(data: bytes) -> str:
@@ -152,7 +152,7 @@ def _in_plain_colours(picture: Any) -> Any:
 
 def _png(data: bytes) -> Structure:
     kinds: list[bytes] = []
-    found, fault = UNKNOWN, ""
+    found, fault = UNKNOWN_SIZE, ""
     for kind, body, checksum in _chunks(data):
         if not kinds:
             found, fault = _png_header(kind, body)
@@ -160,7 +160,7 @@ def _png(data: bytes) -> Structure:
             return found, fault
         kinds.append(kind)
     if kinds[-1:] != [b"IEND"]:
-        return found, CUT
+        return found, CUT_OFF
     return found, "" if b"IDAT" in kinds else "it has no chunk IDAT, which holds the pixels"
 
 
@@ -176,7 +176,7 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
 
 def _png_header(kind: bytes, body: bytes) -> Structure:
     if kind != b"IHDR" or len(body) != 13:
-        return UNKNOWN, f"it begins with {_chunk_name(kind)} instead of a chunk IHDR"
+        return UNKNOWN_SIZE, f"it begins with {_chunk_name(kind)} instead of a chunk IHDR"
     width, height, depth, colours = struct.unpack(">IIBB", body[:10])
     if depth not in PNG_DEPTHS.get(colours, ()):
         return (width, height), f"its header states {depth} bits in colour type {colours}, which does not exist"
@@ -189,22 +189,22 @@ def _chunk_fault(kind: bytes, body: bytes, checksum: bytes) -> str:
     One whose name starts with a lower-case letter is ancillary and may be damaged.
     """
     if len(checksum) < 4:
-        return f"{CUT} in its chunk {_chunk_name(kind)}"
+        return f"{CUT_OFF} in its chunk {_chunk_name(kind)}"
     if kind[:1].isupper() and crc32(kind + body) != int.from_bytes(checksum):
         return f"the checksum of its chunk {_chunk_name(kind)} is wrong"
     return ""
 
 
 def _jpeg(data: bytes) -> Structure:
-    found, fault, place = UNKNOWN, "it has no header that tells its size", 2
+    found, fault, place = UNKNOWN_SIZE, "it has no header that tells its size", 2
     for place, marker, start in _segments(data):
         if marker == JPEG_SCAN:
             is_whole = data.rfind(b"\xff\xd9") > place
-            return found, fault or ("" if is_whole else CUT)
+            return found, fault or ("" if is_whole else CUT_OFF)
         if marker in JPEG_FRAMES:
             height, width = struct.unpack(">HH", start[1:5].ljust(4, b"\0"))
             found, fault = (width, height), _size_fault(width, height)
-    return found, CUT if place + 4 > len(data) else f"there is no segment where one should be, at byte {place}"
+    return found, CUT_OFF if place + 4 > len(data) else f"there is no segment where one should be, at byte {place}"
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, int, bytes]]:
@@ -219,18 +219,18 @@ def _segments(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 
 def _gif(data: bytes) -> Structure:
     if len(data) < 13:
-        return UNKNOWN, CUT
+        return UNKNOWN_SIZE, CUT_OFF
     width, height = struct.unpack("<HH", data[6:10])
     ends = data.rstrip(b"\0").endswith(b";")
-    return (width, height), _size_fault(width, height) or ("" if ends else f"{CUT}, as it has no end mark")
+    return (width, height), _size_fault(width, height) or ("" if ends else f"{CUT_OFF}, as it has no end mark")
 
 
 def _webp(data: bytes) -> Structure:
     kind = data[12:16]
     if kind not in (b"VP8 ", b"VP8L", b"VP8X"):
-        return UNKNOWN, f"it begins with {_chunk_name(kind)} instead of a chunk of pixels"
+        return UNKNOWN_SIZE, f"it begins with {_chunk_name(kind)} instead of a chunk of pixels"
     if len(data) < max(30, 8 + int.from_bytes(data[4:8], "little")):
-        return UNKNOWN, CUT
+        return UNKNOWN_SIZE, CUT_OFF
     if kind == b"VP8X":
         return (int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1), ""
     if kind == b"VP8L":

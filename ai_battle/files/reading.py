@@ -125,7 +125,7 @@ def read_file(path: Path, named: str, options: ReadingOptions = ReadingOptions()
         with open(path, "rb", buffering=0, opener=open_at_once) as file:  # other programs read from its descriptor
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise ConfigError(f"{named} is not a regular file but {_special(status.st_mode)}")
+                raise ConfigError(f"{named} is not a regular file but {_special_kind(status.st_mode)}")
             kind = _kind(file.read(HEAD_BYTES), named, options.type)
             if status.st_size > LARGEST[kind]:
                 raise ConfigError(_too_large(named, kind, status.st_size))
@@ -141,7 +141,7 @@ def shown_name(named: str) -> str:
     return " ".join((path.as_posix() if is_below else path.name).split())
 
 
-def _special(mode: int) -> str:
+def _special_kind(mode: int) -> str:
     if stat.S_ISDIR(mode):
         return "a directory"
     return "a pipe" if stat.S_ISFIFO(mode) else "a device or a socket"

@@ -14,7 +14,7 @@ from .assessment import Assessment, Context
 
 MAX_CHARACTERS = 50_000
 MAX_QUALITY = 0.98
-DOUBT = "doubt"
+DOUBT_FEATURE = "doubt"
 """The feature that carries all that is known without labels: the logit of failure, votes included."""
 
 REFUTING = frozenset(
@@ -132,7 +132,7 @@ def features(judged: Assessment, ballots: Sequence[Ballot | None], place: int, p
     others = [*ballots[:place], *ballots[place + 1 :]]
     quality = min(max(assessment_with_votes(judged, ballots[place], others).quality, 1 - MAX_QUALITY), MAX_QUALITY)
     length = {"prompt_length": log(1 + len(prompt))}
-    return {**judged.signals, **pattern(ballots), **length, DOUBT: log((1 - quality) / quality)}
+    return {**judged.signals, **pattern(ballots), **length, DOUBT_FEATURE: log((1 - quality) / quality)}
 
 
 def _calls_key(request: ModelRequest, response: ModelResponse) -> str:

@@ -28,7 +28,7 @@ Z_95 = 1.96
 CURVE_POINTS = 20
 UNREACHABLE_CUT = 1e9
 """A cut that no gain reaches."""
-ALIKE: tuple[Family] = ("chat",)
+ONE_FAMILY: tuple[Family] = ("chat",)
 """The family of all answers if families are ignored."""
 OWN_CUT = 5
 """A family gets its own cut if it has this many times the labels that a promise needs. Fewer would save little."""
@@ -194,7 +194,7 @@ def promised_cut(
 
     `families` are those of the answers, if they differ; a family with enough labels has its own cut.
     """
-    families = families or ALIKE * len(ranks)
+    families = families or ONE_FAMILY * len(ranks)
     gain, tie_break, own = _cuts(ranks, losses, target, families)
     helped = [each >= own.get(family, (gain, tie_break)) for each, family in zip(ranks, families, strict=True)]
     share = mean(helped)
@@ -321,14 +321,14 @@ def curve_points(gains: Sequence[float], small: Sequence[float], large: Sequence
 
     def at_shares(s: Sequence[float], a: Sequence[float], b: Sequence[float]) -> list[float]:
         reached = curve(s, a, b)
-        return [_at(reached, share) for share in shares]
+        return [_value_at(reached, share) for share in shares]
 
     bands = intervals(at_shares, gains, small, large)
     reached = at_shares(gains, small, large)
     return [Point(share, value, *band) for share, value, band in zip(shares, reached, bands, strict=True)]
 
 
-def _at(reached: Sequence[float], share: float) -> float:
+def _value_at(reached: Sequence[float], share: float) -> float:
     return reached[round(share * (len(reached) - 1))]
 
 

@@ -14,7 +14,7 @@ from .weights import Head, Profile, Weights
 
 INTERCEPT, HARD_CHECKS = "intercept", "everywhere"
 """Names of corrections other than signals: of the intercept, and of failed hard checks."""
-EDITED = (
+EDITED_BY_HAND = (
     "The calibration was changed after it was made, so its promise no longer holds: calibrate again with --promise, or "
     "take 'promise' out of it."
 )
@@ -121,11 +121,11 @@ class Calibration:
         made = cls(float(data["cut"]), rate, error, corrections, agreement, tie_break, families=_families(data))
         promise = Promise.of_json(data["promise"]) if data.get("promise") else None
         if promise and not promise.fits(made.as_json()):
-            raise ConfigError(EDITED, "calibration")
+            raise ConfigError(EDITED_BY_HAND, "calibration")
         return replace(made, promise=promise)
 
 
-ALWAYS = Calibration(-1e9, help_rate=1.0)
+ALWAYS_HELP = Calibration(-1e9, help_rate=1.0)
 """A cut that every gain reaches, so that each answer gets help."""
 
 

@@ -17,7 +17,7 @@ from ..wire.dialects.arguments import fit
 from .case import Case
 
 LONGEST_SCHEMA, MOST_OBJECTS = 8_000, 8
-_ASKED = re.compile(
+_ASKED_KEYS = re.compile(
     r"\A\s*(?:an? )?json\b|\b(?:valid|only|as|in|into|return|output|respond|answer|reply|give|write|extract|following"
     r"|strict|als|en|em|come|jako|w formacie|olarak|\u0432)\b[^.\n?]{0,40}\bjson\b"
     r"|\bjson[- ]?(?:array|object|list|liste|lista|objekt|objet|objeto|oggetto|obiekt)\b"
@@ -35,7 +35,7 @@ _KEYS = re.compile(
     r"|[a-z_]{2,30}(?:, [a-z_]{2,30}){0,8},? and [a-z_]{2,30}\b)",
 )
 _QUOTED = re.compile(r"[\"`']([\w -]{1,40})[\"`']")
-_LISTED = re.compile(r",? and |, ")
+_LIST_SEPARATOR = re.compile(r",? and |, ")
 _LONE_BACKSLASH = re.compile(r'\\(?!["\\/bfnrtu])')
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n([\s\S]*?)(?:```|\Z)", re.IGNORECASE)
 
@@ -54,7 +54,7 @@ def json_measures(case: Case) -> dict[str, float]:
 
 def is_asked(prompt: str) -> bool:
     """Checks whether the prompt asks for JSON as the answer, not about JSON or for a program that handles it."""
-    match = _ASKED.search(prompt) if "json" in prompt.casefold() else None
+    match = _ASKED_KEYS.search(prompt) if "json" in prompt.casefold() else None
     return match is not None and not _EXPLANATION.search(prompt[: match.end()])
 
 
@@ -97,7 +97,7 @@ def _object_at(text: str, begin: int) -> Mapping[str, Any]:
 def _keys(prompt: str) -> Iterator[str]:
     """Yields the names that a prompt wants as keys."""
     for listed in _KEYS.findall(prompt):
-        yield from map(str.casefold, _QUOTED.findall(listed) or _LISTED.split(listed))
+        yield from map(str.casefold, _QUOTED.findall(listed) or _LIST_SEPARATOR.split(listed))
 
 
 def _has_keys(value: Any, keys: Iterator[str]) -> bool:

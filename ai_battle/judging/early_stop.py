@@ -63,7 +63,7 @@ class Prefix:
         return ""
 
 
-READ = (TextDelta, DraftDelta, ThinkingDelta)
+READ_DELTAS = (TextDelta, DraftDelta, ThinkingDelta)
 
 
 class Watcher(Protocol):
@@ -110,7 +110,7 @@ class EarlyStop:
 
     async def __call__(self, event: Event) -> None:
         await self._emit(event)
-        if not isinstance(event, READ):
+        if not isinstance(event, READ_DELTAS):
             self._read.clear()
             return
         read = self._read.get(type(event)) or self._begin(type(event))

@@ -37,7 +37,7 @@ _NO_NUMBER = re.compile(
     r"[^.?!\n]{0,200}\?",
     re.IGNORECASE,
 )
-_OPEN = re.compile(
+_OPEN_QUESTION = re.compile(
     r"(?:^|[.!?:]\s|\n)\s{0,8}(?:please |can you |could you )?(?:describe|discuss|write|draft|compose|review"
     r"|summari[sz]e|translate"
     r"|evaluate|design|plan|suggest)\b",
@@ -62,7 +62,7 @@ def family_of(prompt: str, question: str, context: Context) -> Family:
 
 def is_open(question: str) -> bool:
     """Checks whether a prompt asks for a text, which may contain sums without being one."""
-    return _OPEN.search(question) is not None
+    return _OPEN_QUESTION.search(question) is not None
 
 
 def wants_number(question: str) -> bool:
@@ -99,7 +99,7 @@ SHARED_WORDS = 2
 
 
 def asks_for_tools(prompt: str, tools: Iterable[ToolSpec]) -> bool:
-    return len(name_stems(prompt) & _about(tools_meant(prompt, tools))) >= SHARED_WORDS
+    return len(name_stems(prompt) & _description_stems(tools_meant(prompt, tools))) >= SHARED_WORDS
 
 
 def tools_meant(prompt: str, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
@@ -115,6 +115,6 @@ def property_texts(properties: Mapping[str, Any]) -> Iterator[str]:
         yield str(schema.get("description", "")) if isinstance(schema, Mapping) else ""
 
 
-def _about(tools: Iterable[ToolSpec]) -> frozenset[str]:
+def _description_stems(tools: Iterable[ToolSpec]) -> frozenset[str]:
     texts = ((tool.name, tool.description, *property_texts(tool.schema.get("properties") or {})) for tool in tools)
     return name_stems(" ".join(chain.from_iterable(texts)))

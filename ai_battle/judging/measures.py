@@ -35,7 +35,7 @@ def intervals(measures: Measures, scores: Numbers, small: Numbers, large: Number
     for _ in range(BOOTSTRAPS):
         drawn = dice.choices(range(count), k=count)
         found.append(measures([scores[p] for p in drawn], [small[p] for p in drawn], [large[p] for p in drawn]))
-    return [_middle(values) for values in zip(*found, strict=True)]
+    return [_central_interval(values) for values in zip(*found, strict=True)]
 
 
 def lower_bounds(ranks: Sequence[tuple[float, ...]], before: Numbers, after: Numbers) -> dict[int, float]:
@@ -46,21 +46,21 @@ def lower_bounds(ranks: Sequence[tuple[float, ...]], before: Numbers, after: Num
     """
     count = len(ranks)
     total, squares = sum(before), sum(value**2 for value in before)
-    found = {0: _least(total, squares, count)}
+    found = {0: _lower_bound(total, squares, count)}
     order = sorted(range(count), key=lambda place: ranks[place], reverse=True)
     for changed, place in enumerate(order, 1):
         total, squares = total + after[place] - before[place], squares + after[place] ** 2 - before[place] ** 2
         if changed == count or ranks[order[changed]] != ranks[place]:
-            found[changed] = _least(total, squares, count)
+            found[changed] = _lower_bound(total, squares, count)
     return found
 
 
-def _least(total: float, squares: float, count: int) -> float:
+def _lower_bound(total: float, squares: float, count: int) -> float:
     deviation = sqrt(max(0.0, squares / count - (total / count) ** 2))
     return round(total / count - ONE_SIDED * deviation / sqrt(count), 6)
 
 
-def _middle(values: Numbers) -> tuple[float, float]:
+def _central_interval(values: Numbers) -> tuple[float, float]:
     """Returns the interval of the middle 95 %. A sample in which both models are equally good has no value."""
     known = sorted(value for value in values if value == value)
     return (known[int(0.025 * len(known))], known[int(0.975 * len(known))]) if known else (nan, nan)

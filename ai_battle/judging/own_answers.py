@@ -10,7 +10,7 @@ from typing import Any
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.messages import assistant, user
-from .agreement import DOUBT, Ballot, VoteCount, ballot, features, is_refuted
+from .agreement import DOUBT_FEATURE, Ballot, VoteCount, ballot, features, is_refuted
 from .assessment import Assessment, Context
 from .calibrate import REFITS, UNREACHABLE_CUT, Report, Target, cut_at, no_use, promised_cut, ranks_of, share_for
 from .calibrate import calibrate as calibrate_one
@@ -22,7 +22,7 @@ from .promise import digest
 from .regression import LogisticModel, Row, fit_model, folds
 
 ANSWER = ("response", "small_response", "answer")
-GOOD = ("correct", "small_correct", "good")
+GOOD_KEYS = ("correct", "small_correct", "good")
 HELPER_GOOD = ("helper_correct", "large_correct")
 
 
@@ -70,7 +70,7 @@ def _answer(line: str, where: str) -> LabelledAnswer:
         raise ConfigError(f"{where}: must be an object, not {type(row).__name__}")
     prompt, response = _text(row, ("prompt",), where), _text(row, ANSWER, where)
     context = Context(tools=tuple(_tools(row.get("tools") or (), where)))
-    good, helper_good = _quality(row, GOOD, where), _quality(row, HELPER_GOOD, where)
+    good, helper_good = _quality(row, GOOD_KEYS, where), _quality(row, HELPER_GOOD, where)
     system = digest(_text(row, ("system",), where)) if "system" in row else ""
     return LabelledAnswer(prompt, response, good, helper_good, context, *_peers(row, where), system)
 
@@ -119,7 +119,7 @@ def _tools(written: Any, where: str) -> Iterator[ToolSpec]:
 
 
 WEIGHT_PENALTY = 30.0
-VOTE_MODEL = LogisticModel(0.0, {DOUBT: (0.0, 1.0, 1.0)})
+VOTE_MODEL = LogisticModel(0.0, {DOUBT_FEATURE: (0.0, 1.0, 1.0)})
 """The weights without labels: votes alone."""
 HARD_SCORE = 1e3
 
@@ -138,7 +138,7 @@ class PollRecord:
     @property
     def pattern(self) -> Row:
         """What is known, without the effect of votes, whose weight is to be learned."""
-        return {name: value for name, value in self.known.items() if name != DOUBT}
+        return {name: value for name, value in self.known.items() if name != DOUBT_FEATURE}
 
     @property
     def gain(self) -> float:
@@ -228,7 +228,7 @@ def _poll(answer: LabelledAnswer) -> PollRecord:
     place = next(iter(VoteCount.of(ballots).leading), 0)
     known = features(judged[place], ballots, place, answer.prompt)
     text = (answer.response, *answer.peers)[place]
-    good, helper = _good(answer, place), answer.helper_good or 0.0
+    good, helper = _is_good(answer, place), answer.helper_good or 0.0
     return PollRecord(known, judged[place].at_once, good, helper, answer.prompt, text)
 
 
@@ -238,7 +238,7 @@ def _judgement(request: ModelRequest, text: str) -> tuple[Assessment, Ballot | N
     return judged, None if is_refuted(judged) else ballot(request, response)
 
 
-def _good(answer: LabelledAnswer, place: int) -> float:
+def _is_good(answer: LabelledAnswer, place: int) -> float:
     if not place or answer.good is None:
         return answer.good or 0.0
     if not answer.peers_good:

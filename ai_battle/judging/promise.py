@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from ..core.errors import ConfigError
 
-BETS = tuple(part / 10 for part in range(1, 10))
+BET_SHARES = tuple(part / 10 for part in range(1, 10))
 """Shares of the wealth that are bet on graded losses, each with an equal part of the wealth."""
 MOST_PROMPTS = 50
 """With more different system prompts, each request has its own, so a changed one is no reason to warn."""
@@ -131,13 +131,13 @@ def _probability(labels: int, lost: int, loss: float) -> float:
 
 def _betting(labels: int, loss: float, chance: float) -> Test:
     """Returns a test by betting. Each bet wins if less than `loss` is lost, and gains nothing on average otherwise."""
-    wealth = [labels * log1p(bet * loss / (1 - loss)) for bet in BETS]
+    wealth = [labels * log1p(bet * loss / (1 - loss)) for bet in BET_SHARES]
 
     def test(lost: float) -> bool:
-        for place, bet in enumerate(BETS):
+        for place, bet in enumerate(BET_SHARES):
             part = bet / (1 - loss)
             wealth[place] += log1p(part * (loss - lost)) - log1p(part * loss)
-        return bool(sum(exp(min(each, 700.0)) for each in wealth) / len(BETS) >= 1 / chance)
+        return bool(sum(exp(min(each, 700.0)) for each in wealth) / len(BET_SHARES) >= 1 / chance)
 
     return test
 

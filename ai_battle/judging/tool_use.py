@@ -22,7 +22,7 @@ MANY_NUMBERS = 3
 WORDS_OF_TEXT = 6
 """A value of so many different words is a text, which a model writes itself: a message, a note, a line of code."""
 _DIGITS = re.compile(r"\d+")
-_WRITTEN = re.compile(r"\s{0,99}\[\s{0,99}[A-Za-z_][\w.]{0,99}\(\s{0,99}[A-Za-z_]\w{0,99} ?=(?!=)")
+_CALL_LIST = re.compile(r"\s{0,99}\[\s{0,99}[A-Za-z_][\w.]{0,99}\(\s{0,99}[A-Za-z_]\w{0,99} ?=(?!=)")
 _TYPES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("string", "str"), (str,)),
     **dict.fromkeys(("integer", "int"), (int,)),
@@ -53,7 +53,7 @@ def call_measures(case: Case) -> dict[str, float]:
         return _of_no_call(case, tools, prompt_stems)
     tally = CallFindings()
     for call in case.calls:
-        _take(call, tools.get(call.name), case, tally)
+        _count_argument(call, tools.get(call.name), case, tally)
     unused = sum(fact not in tally.numbers for fact in rounded_values(case.facts))
     return {
         "unknown_parameter": float(tally.unknown > 0),
@@ -87,7 +87,7 @@ def of_no_tool(case: Case) -> float | None:
     if not case.context.tools or case.calls:
         return None
     return float(
-        _WRITTEN.match(case.text) is not None and case.text.rstrip(" .\n").removesuffix("]").rstrip()[-1:] == ")"
+        _CALL_LIST.match(case.text) is not None and case.text.rstrip(" .\n").removesuffix("]").rstrip()[-1:] == ")"
     )
 
 
@@ -103,7 +103,7 @@ def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], prompt_stems: frozens
     return {"no_call": max((float(due), *(share(name_stems(name), prompt_stems) for name in names)))}
 
 
-def _take(call: ToolCall, tool: ToolSpec | None, case: Case, tally: CallFindings) -> None:
+def _count_argument(call: ToolCall, tool: ToolSpec | None, case: Case, tally: CallFindings) -> None:
     if tool is None or call.malformed:
         tally.unknown += 1
         return

@@ -33,11 +33,11 @@ _FIGURE = re.compile(
 _VERDICT = re.compile(r"\W{0,3}(?:yes|no|not|ja|nein|oui|non|s[i\u00ed])\b", re.IGNORECASE)
 _PLEASE = re.compile(r"\b(?:please|bitte|veuillez|merci de|s'il (?:te|vous)|por favor|per favore)\b", re.IGNORECASE)
 # Nothing was done: "0 of 812 rows", "Imported: 0", "413 payload too large".
-_NOUGHT = re.compile(r"\b0 ?(?:of|von|sur|de|/)\b|: ?0(?![\w.,])|(?<![\w.,:])0 [^\W\d]|\"[45]\d\d [^\W\d]")
+_ZERO_RESULT = re.compile(r"\b0 ?(?:of|von|sur|de|/)\b|: ?0(?![\w.,])|(?<![\w.,:])0 [^\W\d]|\"[45]\d\d [^\W\d]")
 _DIGITS = re.compile(r"\d+")
 _NAME_PART = re.compile(r"[^a-z]+")
 # By name, for tools that don't say whether they write: a reading verb wins, as in "get_order" or "list_updates".
-_READS = frozenset(("find", "get", "list", "search", "read", "show", "count", "check", "look", "fetch", "query"))
+_READING = frozenset(("find", "get", "list", "search", "read", "show", "count", "check", "look", "fetch", "query"))
 _ACTS: frozenset[str] = frozenset().union(
     ("add", "append", "apply", "archive", "assign", "bash", "book", "build", "buy", "cancel", "change", "clean"),
     ("clear", "close", "copy", "create", "delete", "deploy", "disable", "edit", "enable", "execute", "import"),
@@ -47,7 +47,7 @@ _ACTS: frozenset[str] = frozenset().union(
     ("update", "upload", "write"),
 )
 # Any answer fulfils these words of a request.
-_TELLING: frozenset[str] = frozenset().union(
+_REPORT_WORDS: frozenset[str] = frozenset().union(
     ("say", "tell", "show", "try", "check", "see", "sag", "sage", "sagen", "zeig"),
     ("zeige", "nenn", "nenne", "dis", "dire"),
 )
@@ -223,11 +223,11 @@ def other_name(end: EndOfWork) -> bool:
     """Checks whether a name in both request and answer is nowhere in the work, while another name was looked up."""
     if language_of(end.prompt) == "de":  # German capitalises every noun
         return False
-    seen, answer = _plain(f"{end.arguments}\n{end.returned}"), _plain(end.text)
-    missing = [name for name in map(_plain, _NAME.findall(end.prompt)) if name not in seen and name[:5] in answer]
-    known_text = f"{_plain(end.prompt)}\n{answer}"
+    seen, answer = _folded_text(f"{end.arguments}\n{end.returned}"), _folded_text(end.text)
+    missing = [name for name in map(_folded_text, _NAME.findall(end.prompt)) if name not in seen and name[:5] in answer]
+    known_text = f"{_folded_text(end.prompt)}\n{answer}"
     names = (value for each in end.results for value in _values(each) if _NAME.fullmatch(f"= {value}", 2))
-    return bool(missing) and any(_plain(name)[:5] not in known_text for name in names)
+    return bool(missing) and any(_folded_text(name)[:5] not in known_text for name in names)
 
 
 def other_value(end: EndOfWork) -> bool:
@@ -239,7 +239,7 @@ def other_value(end: EndOfWork) -> bool:
 def hides_failure(end: EndOfWork) -> bool:
     """Checks whether the last call failed or had no effect, and the answer does not mention it."""
     last = end.results[-1]
-    if end.denies or not (_fails(last) or (not end.is_question and _NOUGHT.search(last.text))):
+    if end.denies or not (_fails(last) or (not end.is_question and _ZERO_RESULT.search(last.text))):
         return False
     if _is_empty_search(end):
         return False
@@ -265,7 +265,7 @@ def _asked_figures(end: EndOfWork) -> Iterator[Fact]:
     """Yields the figures of the last result next to a word of the request, if the name has one figure only."""
     figures: dict[str, set[str]] = {}
     for found in _FIGURE.finditer(end.results[-1].text):
-        word = _plain(found["name"] or found["counted"])[:ROOT_LENGTH]
+        word = _folded_text(found["name"] or found["counted"])[:ROOT_LENGTH]
         figures.setdefault(word, set()).add(found["value"] or found["count"])
     for word, values in figures.items():
         if word in end.asked and len(values) == 1:
@@ -274,7 +274,7 @@ def _asked_figures(end: EndOfWork) -> Iterator[Fact]:
 
 def no_tool_fits(end: EndOfWork) -> bool:
     """Checks whether no tool shares a word with the request or accepts any text."""
-    return not any(takes_anything(tool) or _roots(_about(tool)) & end.asked for tool in end.tools)
+    return not any(takes_anything(tool) or _roots(_description_of(tool)) & end.asked for tool in end.tools)
 
 
 _ALWAYS = (announces, changes_nothing, leaves_tool)
@@ -287,13 +287,13 @@ def _has_acted(end: EndOfWork) -> bool:
     return any(tool.name in called and _acts(tool) for tool in end.tools)
 
 
-def _about(tool: ToolSpec) -> str:
+def _description_of(tool: ToolSpec) -> str:
     return " ".join((tool.name, tool.description, *(tool.schema.get("properties") or ())))
 
 
 def _acts(tool: ToolSpec) -> bool:
     parts = set(_NAME_PART.split(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tool.name).casefold()))
-    return tool.writes or (parts.isdisjoint(_READS) and not parts.isdisjoint(_ACTS))
+    return tool.writes or (parts.isdisjoint(_READING) and not parts.isdisjoint(_ACTS))
 
 
 def _is_other_value(name: str, value: str, end: EndOfWork) -> bool:
@@ -316,7 +316,7 @@ def _digits(*texts: str) -> set[str]:
     return {digits.lstrip("0") for text in texts for digits in _DIGITS.findall(text)}
 
 
-def _plain(text: str) -> str:
+def _folded_text(text: str) -> str:
     return _ACCENTS.sub("", normalize("NFKD", text.casefold()))
 
 
@@ -324,11 +324,11 @@ def _plain(text: str) -> str:
 def _stop_words() -> frozenset[str]:
     """Returns the words that say nothing about the subject of a request, in all languages."""
     kinds = ("function", "question", "courtesy", "own", "pointer", "now")
-    return _TELLING.union(_plain(word) for kind in kinds for word in words_everywhere(kind)) - {"list"}
+    return _REPORT_WORDS.union(_folded_text(word) for kind in kinds for word in words_everywhere(kind)) - {"list"}
 
 
 @lru_cache(maxsize=256)  # each answer of a turn reads the same results
 def _roots(text: str) -> frozenset[str]:
     return frozenset(
-        word[:ROOT_LENGTH] for word in _WORD.findall(_plain(text.replace("_", " "))) if word not in _stop_words()
+        word[:ROOT_LENGTH] for word in _WORD.findall(_folded_text(text.replace("_", " "))) if word not in _stop_words()
     )

@@ -51,11 +51,11 @@ def choice_measures(case: Case) -> dict[str, float]:
         "stem_length": math.log1p(len(stem.split())) / 5,
         "question_formulas": math.log1p(len(_FORMULA.findall(case.prompt))),
         "result_no_option": float(_result_is_no_option(case)),
-        **(_about(picked, options, before) if picked in options else {}),
+        **(_option_figures(picked, options, before) if picked in options else {}),
     }
 
 
-def _about(picked: str, options: Mapping[str, str], before: str) -> dict[str, float]:
+def _option_figures(picked: str, options: Mapping[str, str], before: str) -> dict[str, float]:
     text = options[picked]
     longest = float(len(text) == max(map(len, options.values())))
     if not _is_number(text):
@@ -165,7 +165,7 @@ def number_misread(case: Case) -> float | None:
     given, used = rounded_values(case.facts), rounded_values(case.numbers)
     if all(number <= FEW or stands_among(number, used) for number in given):
         return 0.0
-    return float(any(_strange(case, _known_numbers(case, given), sorted(given)[-MAX_NUMBERS:])))
+    return float(any(_unknown_operands(case, _known_numbers(case, given), sorted(given)[-MAX_NUMBERS:])))
 
 
 def _known_numbers(case: Case, given: set[float]) -> set[float]:
@@ -182,7 +182,7 @@ def _numbers_outside_sums(case: Case) -> set[float]:
     return {*(Counter(round(number, 4) for number in case.numbers) - Counter(round(abs(n), 4) for n in in_sums))}
 
 
-def _strange(case: Case, known: set[float], given: list[float]) -> Iterator[bool]:
+def _unknown_operands(case: Case, known: set[float], given: list[float]) -> Iterator[bool]:
     """Yields for each operand whether it is neither known, nor in an earlier sum, nor a step of mental arithmetic."""
     for claim in case.claims:
         yield from [not stands_among(each, known) and not _is_worked_out(each, given) for each in claim.operands]
@@ -232,7 +232,7 @@ def _claims_to_final(case: Case) -> Sequence[Claim]:
     value = final_value(case)
     if value is None:
         return case.claims
-    ends = [end for end, claim in enumerate(case.claims, 1) if _near(claim.value, float(value))]
+    ends = [end for end, claim in enumerate(case.claims, 1) if _is_near(claim.value, float(value))]
     return case.claims[: ends[-1]] if ends else case.claims
 
 
@@ -293,7 +293,7 @@ def final_off_sums(case: Case) -> float | None:
     unit = min((unit for number, unit in case.displayed_numbers if number == final), default=1.0)
     others = {*map(itemgetter(0), before), *case.facts}
     others = others.union(*((claim.value, claim.true, *claim.operands) for claim in case.claims))
-    within = max(unit * SHOWN, _grain(final) / 2)
+    within = max(unit * SHOWN, _rounding_unit(final) / 2)
     is_known = any(abs(abs(n * factor) - final) <= within for n, factor in product(others, case.once(_factors)))
     return float(not is_known and not _is_one_step_from(sorted(others)[-MAX_NUMBERS:], final, unit))
 
@@ -307,7 +307,7 @@ def _final_number(case: Case) -> float | None:
     return next(shown, abs(float(value)))
 
 
-def _grain(final: float) -> float:
+def _rounding_unit(final: float) -> float:
     """Returns the unit to which a number may have been rounded: hundreds for 15600, 0 without a trailing zero."""
     written = f"{final:.0f}"
     zeros = len(written) - len(written.rstrip("0"))
@@ -345,10 +345,10 @@ def _is_in(value: float, ordered: list[float], factors: Sequence[float]) -> bool
     """Checks whether a sorted list has a number near this one, ignoring signs."""
     ways = (abs(value) * factor for factor in factors)
     places = ((bisect_left(ordered, way - NEAR * max(1.0, way)), way) for way in ways)
-    return any(place < len(ordered) and _near(way, ordered[place]) for place, way in places)
+    return any(place < len(ordered) and _is_near(way, ordered[place]) for place, way in places)
 
 
-def _near(a: float, b: float) -> bool:
+def _is_near(a: float, b: float) -> bool:
     """Checks whether two numbers differ by half a percent at most; percentages, cents and signs are read both ways."""
     width = NEAR * max(1.0, abs(b))
     return abs(a - b) <= width or abs(a * 100.0 - b) <= width or abs(a * 0.01 - b) <= width or abs(a + b) <= width

@@ -51,15 +51,15 @@ class RefusalMemory:
         from_others = self._from_others.get(_digest(endpoint, model)) if self._from_others else None
         if not refused and not from_others:
             return NOTHING_REFUSED
-        return frozenset((*_fresh(refused or {}), *_fresh(from_others or {})))
+        return frozenset((*_recent_refusals(refused or {}), *_recent_refusals(from_others or {})))
 
     def by_digest(self) -> Mapping[str, Mapping[str, float]]:
         """Returns all refusals with their times, sorted, by hashes of endpoints, which may contain passwords."""
         known = {**self._from_others}
         for named, refused in self._refused.items():
             digest = _digest(*named)
-            known[digest] = _later(known.get(digest, {}), refused)
-        return {digest: fresh for digest, refused in sorted(known.items()) if (fresh := _fresh(refused))}
+            known[digest] = _latest_refusals(known.get(digest, {}), refused)
+        return {digest: fresh for digest, refused in sorted(known.items()) if (fresh := _recent_refusals(refused))}
 
     def take_over(self, from_others: Mapping[str, Mapping[str, float]]) -> None:
         """Replaces the refusals known from other processes, in the form of `by_digest`."""
@@ -84,7 +84,7 @@ class RefusalMemory:
         except OSError:
             return
         if stat.st_size > _CLEANED_FROM_BYTES:
-            self._compact()
+            self._drop_old_refusals()
 
     def _read(self) -> None:
         text = self.path.read_text(encoding="utf-8", errors="replace")
@@ -101,7 +101,7 @@ class RefusalMemory:
             self._warned = True
             _log.warning("%s is damaged; what can't be read of it is ignored. It can be deleted.", self.path)
 
-    def _compact(self) -> None:
+    def _drop_old_refusals(self) -> None:
         """Removes refusals older than a day. What another process adds meanwhile is lost, and learned again."""
         with suppress(OSError):
             with tempfile.NamedTemporaryFile("w", dir=self.path.parent, delete=False, encoding="utf-8") as file:
@@ -110,18 +110,18 @@ class RefusalMemory:
 
     def _fresh_lines(self) -> Iterator[str]:
         for (endpoint, model), refused in self._refused.items():
-            yield from (_line(endpoint, model, name, at) for name, at in _fresh(refused).items())
+            yield from (_line(endpoint, model, name, at) for name, at in _recent_refusals(refused).items())
 
 
 _memories: dict[Path, RefusalMemory] = {}
 
 
-def _fresh(refused: Mapping[str, float]) -> Mapping[str, float]:
+def _recent_refusals(refused: Mapping[str, float]) -> Mapping[str, float]:
     earliest = time.time() - REFUSAL_SECONDS
     return {name: at for name, at in sorted(refused.items()) if at > earliest}
 
 
-def _later(one: Mapping[str, float], other: Mapping[str, float]) -> Mapping[str, float]:
+def _latest_refusals(one: Mapping[str, float], other: Mapping[str, float]) -> Mapping[str, float]:
     return {name: max(one.get(name, 0.0), other.get(name, 0.0)) for name in {*one, *other}}
 
 
@@ -177,7 +177,7 @@ class LearnedRefusals:
             return request
         refused = self._memory.refuses(*self._refusal_key) | self._refused
         for option in sorted(refused & request.options.keys()) if refused else ():
-            request = await self._without(request, option, ", as it did before.", emit)
+            request = await self._without_option(request, option, ", as it did before.", emit)
         return request
 
     async def without_refused(self, request: ModelRequest, error: ProviderError, emit: Emit) -> ModelRequest | None:
@@ -191,14 +191,14 @@ class LearnedRefusals:
         if _LASTING.search(str(error)):
             self._refused.add(option)
             self._memory.remember(*self._refusal_key, option)
-        return await self._without(request, option, f": {error}", emit)
+        return await self._without_option(request, option, f": {error}", emit)
 
     @cached_property
     def _memory(self) -> RefusalMemory:
         """The memory, loaded once: other processes' new refusals aren't worth a disk access with each call."""
         return RefusalMemory.load()
 
-    async def _without(self, request: ModelRequest, option: str, why: str, emit: Emit) -> ModelRequest:
+    async def _without_option(self, request: ModelRequest, option: str, why: str, emit: Emit) -> ModelRequest:
         if option not in self._warned or request.wants.each_warning:
             self._warned.add(option)
             await emit(Warned(f"{option!r} is left out: {'/'.join(self._refusal_key)} refuses it{why}", option))

@@ -34,7 +34,7 @@ class Endpoint:
 
 
 _CHAT = partial(ProviderTraits, http=True, api="chat")
-CUSTOM = _CHAT()
+CUSTOM_TRAITS = _CHAT()
 """The traits of a server that only the file defines."""
 
 
@@ -129,7 +129,7 @@ def provider_traits(provider: str) -> ProviderTraits:
     if is_plugin(provider):
         return plugins.traits(PACKAGE, provider, ProviderTraits())
     row = ENDPOINTS.get(provider)
-    return row.traits if row else CUSTOM
+    return row.traits if row else CUSTOM_TRAITS
 
 
 def provider_module(provider: str) -> str:

@@ -53,7 +53,7 @@ class NamedClient(ClientWrapper):
 
 
 REMOVABLE = frozenset({"images", "documents", "video", "json_schema", "reasoning"})
-UNSEEN = Text("(a picture, which you can't see)\n\n")
+UNSEEN_PICTURE = Text("(a picture, which you can't see)\n\n")
 
 
 class CapabilityFilter(ClientWrapper):
@@ -96,11 +96,11 @@ def readable_message(message: Message, lacks: frozenset[str]) -> Message:
 def _readable_part(part: Part, lacks: frozenset[str]) -> Part:
     match part:
         case Image() if "images" in lacks:
-            return UNSEEN
+            return UNSEEN_PICTURE
         case Document() if "documents" in lacks and (known := file_of(part)).get("kind") == "pdf":
             return Text(known.get("text") or f"({known['name']}, a PDF, which you can't read)\n\n", extra=part.extra)
         case ToolResult(parts=shown) if "images" in lacks:
-            return replace(part, parts=tuple(UNSEEN if isinstance(each, Image) else each for each in shown))
+            return replace(part, parts=tuple(UNSEEN_PICTURE if isinstance(each, Image) else each for each in shown))
     return part
 
 

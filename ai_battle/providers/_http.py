@@ -167,16 +167,16 @@ class HttpClient(ModelClient):
             # The rest after a whole answer (usage, end of the body) has its own short timeout, not the idle one.
             data = b"" if reader.whole else await reply.more()
         if not reader.is_done:
-            await self._rest(reply, reader, emit)
+            await self._read_rest(reply, reader, emit)
         await reply.rest()
         return reader.finish()
 
-    async def _rest(self, reply: HttpReply, reader: StreamReader, emit: Emit) -> None:
+    async def _read_rest(self, reply: HttpReply, reader: StreamReader, emit: Emit) -> None:
         """Reads the rest after a whole answer, with a short timeout, as some servers neither end it nor hang up."""
         ends = _in_a_moment()
         async with _Batch(emit) as events:
             with suppress(TimeoutError, Unreachable):
-                while not reader.is_done and (data := await _until(ends, reply)):
+                while not reader.is_done and (data := await _limit_time(ends, reply)):
                     before = len(events)
                     reader.feed(data, events)
                     ends = _in_a_moment() if len(events) > before else ends
@@ -185,7 +185,7 @@ class HttpClient(ModelClient):
     async def _read_bill(self, reply: HttpReply, reader: StreamReader) -> None:
         """Reads on after an unreadable event, as the usage still follows, and the provider charges for it."""
         with suppress(ProviderError):
-            await self._rest(reply, reader, ignore)
+            await self._read_rest(reply, reader, ignore)
 
     async def _read_whole(self, reply: HttpReply, reader: StreamReader, clocks: Clocks, emit: Emit) -> ModelResponse:
         """Reads an answer that was not streamed."""
@@ -267,6 +267,6 @@ def _in_a_moment() -> float:
     return asyncio.get_running_loop().time() + _USAGE_SECONDS
 
 
-async def _until(ends: float, reply: HttpReply) -> bytes:
+async def _limit_time(ends: float, reply: HttpReply) -> bytes:
     async with asyncio.timeout_at(ends):
         return await reply.more()

@@ -86,7 +86,7 @@ def parse(spelled: str, custom: Collection[str] = ()) -> ModelName:
         return _model_name(*found, spelled)
     if text.lower().endswith(".gguf"):
         return ModelName("gguf", text, {}, spelled)
-    return _bare(text, spelled, custom)
+    return _match_bare_name(text, spelled, custom)
 
 
 def is_local(provider: str, model: str = "", base_url: str = "") -> bool:
@@ -162,21 +162,21 @@ def _model_name(provider: str, model: str, spelled: str) -> ModelName:
 def _vendor_model(provider: str, model: str, spelled: str) -> ModelName:
     """Returns a vendor's model, replacing short and retired names; an unknown name is sent unchanged."""
     name, options = _without_suffix(model)
-    current, note = _current(name)
+    current, note = _current_name(name)
     if catalogue().vendors.get(current, provider) != provider:
         return ModelName(provider, name, options, spelled)
     return ModelName(provider, current, options, spelled, note)
 
 
-def _bare(text: str, spelled: str, custom: Collection[str]) -> ModelName:
+def _match_bare_name(text: str, spelled: str, custom: Collection[str]) -> ModelName:
     name, options = _without_suffix(text)
-    current, note = _current(name)
+    current, note = _current_name(name)
     if provider := catalogue().vendors.get(current) or catalogue().vendors.get(_base_name(current)):
         return ModelName(provider, current, options, spelled, note)
     raise ConfigError(_unknown_model_message(text, custom))
 
 
-def _current(name: str) -> tuple[str, str]:
+def _current_name(name: str) -> tuple[str, str]:
     """Returns the name to send today, and a note if it is the successor of a retired one."""
     known, plain = catalogue(), name.lower()
     if plain in known.vendors:

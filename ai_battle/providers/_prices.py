@@ -40,7 +40,7 @@ class TokenPrice:
 
     def cost(self, usage: Usage) -> float:
         """Returns the cost in dollars. Cached tokens without their own price cost as much as input."""
-        rate = self._for(usage.input_tokens)
+        rate = self._rates_for(usage.input_tokens)
         cached = usage.cache_read_tokens + usage.cache_write_tokens
         write = rate.input if rate.cache_write is None else rate.cache_write
         millionths = (
@@ -53,14 +53,14 @@ class TokenPrice:
 
     def highest_rates(self, input_tokens: int) -> tuple[float, float]:
         """Returns the highest dollars per input token and per output token, in a request with `input_tokens`."""
-        rate = self._for(input_tokens)
+        rate = self._rates_for(input_tokens)
         return max(rate.input, rate.cache_write or 0.0, rate.cache_read or 0.0) / 1e6, rate.output / 1e6
 
-    def _for(self, input_tokens: int) -> "TokenPrice":
+    def _rates_for(self, input_tokens: int) -> "TokenPrice":
         return next((price for bound, price in reversed(self.above) if input_tokens > bound), self)
 
 
-FREE = TokenPrice()
+FREE_PRICE = TokenPrice()
 
 
 def price(name: ModelName, overrides: Mapping[str, Any] | None = None, base_url: str = "") -> TokenPrice | None:
@@ -74,7 +74,7 @@ def price(name: ModelName, overrides: Mapping[str, Any] | None = None, base_url:
     if traits.price_list:
         return _listed_price(traits.price_list, name.model)
     if is_local(name.provider, name.model, "" if traits.free else base_url):
-        return FREE
+        return FREE_PRICE
     return _listed_price("", name.model, base_url) if base_url else None
 
 

@@ -17,7 +17,7 @@ from unicodedata import normalize
 
 from ..core.errors import ConfigError
 from ..core.redaction import KEYS
-from ._private_numbers import ASCII, END, NAME, near_numbers
+from ._private_numbers import ASCII, NAME, NUMBER_END, near_numbers
 
 KINDS = ("PERSON", "EMAIL", "PHONE", "IBAN", "CARD", "KEY", "ADDRESS", "TERM")
 KNOWN_TEXTS = 2_000  # texts whose private spans are cached, as each request repeats the conversation
@@ -52,7 +52,7 @@ _SECRET = (
     r"|(?:api|secret|access|private|account|auth|signing|encryption)(?:[ _-]?access)?[ _-]?key)"
 )
 _KEYS = (
-    rf"(?<![{ASCII}])(?:(?:AKIA|ASIA)[0-9A-Z]{{16}}{END}|gh[oprsu]_\w{{20,255}}|github_pat_\w{{20,255}}|glpat-[\w-]{{20,64}}"
+    rf"(?<![{ASCII}])(?:(?:AKIA|ASIA)[0-9A-Z]{{16}}{NUMBER_END}|gh[oprsu]_\w{{20,255}}|github_pat_\w{{20,255}}|glpat-[\w-]{{20,64}}"
     r"|xox[abprs]-[\w-]{10,200}|eyJ[\w-]{8,4000}\.[\w-]{8,4000}\.[\w-]{4,4000})"
 )
 _PEM = r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{1,8000}?-----END [A-Z ]{0,30}PRIVATE KEY-----"

@@ -7,7 +7,7 @@ from typing import TypeAlias
 STREET_CHARACTERS = 80
 """Characters before a number in which the name of its street may be."""
 ASCII = "0-9A-Za-z_"
-END = rf"(?![{ASCII}])"
+NUMBER_END = rf"(?![{ASCII}])"
 """The end of numbers and keys. Only ASCII counts, as Chinese, Japanese and Thai have no space after them."""
 NAME = r"[A-ZÀ-ÖØ-ÞŠŽĆČŁŚŻ][\w'\u2019-]{0,30}"
 _ROAD = (
@@ -35,11 +35,11 @@ CUE_CHARACTERS = 40
 _GAP = r"[ .\xa0-]"
 _NUMBERS: Mapping[str, str] = {
     # Group names are kinds, with a number to distinguish patterns of the same kind.
-    "PHONE1": rf"(?<![{ASCII}.])(?:\+|00)[1-9]\d{{0,2}}(?:[ ./()\xa0-]{{0,3}}\d){{6,13}}{END}",
+    "PHONE1": rf"(?<![{ASCII}.])(?:\+|00)[1-9]\d{{0,2}}(?:[ ./()\xa0-]{{0,3}}\d){{6,13}}{NUMBER_END}",
     "CARD1": rf"(?<![{ASCII}.])(?:3[0689]\d{{12}}|3[47]\d{{13}}|(?:2[2-7]|[456]\d)\d{{14}}|[46]\d{{18}})"
     rf"(?![{ASCII}]|\.\d)",
     "CARD2": rf"(?<![{ASCII}.])(?:[2456]\d{{3}}(?P<gap1>{_GAP})\d{{4}}(?P=gap1)\d{{4}}(?P=gap1)\d{{4}}"
-    rf"|3\d{{3}}(?P<gap2>{_GAP})\d{{6}}(?P=gap2)\d{{4,5}}){END}",
+    rf"|3\d{{3}}(?P<gap2>{_GAP})\d{{6}}(?P=gap2)\d{{4,5}}){NUMBER_END}",
     # Excludes dates: 03/2024, 01.02.2024 and 04/29.
     "PHONE2": rf"(?<![{ASCII}.,/-])(?!\d\d[./-](?:\d\d[./-])?\d{{4}}(?!\d|-\d))"
     r"(?=\(?\d(?:[()/ .\xa0-]{0,4}\d){6})"

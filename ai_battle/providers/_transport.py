@@ -34,15 +34,15 @@ _ERRNOS = {
 def connection_fault(error: BaseException, access: Access) -> Unreachable:
     """Translates a library's exception to an error for the user."""
     where, start, chain = str(access), access.start, list(_causes(error))
-    if tls := _first(chain, (ssl.SSLError, ssl.CertificateError)):
+    if tls := _first_cause(chain, (ssl.SSLError, ssl.CertificateError)):
         return Unreachable(f"{where}: no secure connection: {_tls_reason(tls)}")
     if any("Timeout" in type(cause).__name__ for cause in chain):
         return TimedOut(f"{where}: no connection in time (the connect clock). {start}".rstrip(), again="always")
-    if _first(chain, (socket.gaierror,)):
+    if _first_cause(chain, (socket.gaierror,)):
         return Unreachable(f"{where}: no such host. {start or 'Is base_url right?'}", again="always")
     if text := _errno_text(chain):
         return Unreachable(f"{where}: {text} {start}".rstrip(), again="always")
-    if _first(chain, (aiohttp.ClientPayloadError,)):
+    if _first_cause(chain, (aiohttp.ClientPayloadError,)):
         return Unreachable(f"{where}: the connection broke in the middle of the answer.", again="always")
     return Unreachable(f"{where}: the connection broke ({_reason(chain)}).", again="always")
 
@@ -53,7 +53,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _first(chain: Iterable[BaseException], kinds: tuple[type[BaseException], ...]) -> BaseException | None:
+def _first_cause(chain: Iterable[BaseException], kinds: tuple[type[BaseException], ...]) -> BaseException | None:
     return next((cause for cause in chain if isinstance(cause, kinds)), None)
 
 

@@ -21,7 +21,7 @@ _NO_SDK = (
     "Leave 'transport' and 'client' out."
 )
 _STREAMED = "streamGenerateContent?alt=sse"
-_WHOLE = "generateContent"
+_UNSTREAMED = "generateContent"
 
 
 _TILE_PIXELS = 768
@@ -70,7 +70,7 @@ def create(model: str, **options: Any) -> ModelClient:
 
     async def encode(request: ModelRequest) -> HttpRequest:
         body = wire.encode_request(request, model, stream=request.wants.stream)
-        way = _STREAMED if request.wants.stream else _WHOLE
+        way = _STREAMED if request.wants.stream else _UNSTREAMED
         return HttpRequest(f"{path}:{way}", body, wire.unsupported_options(request.options, model))
 
     api = ApiAdapter(model, access, wire, encode, listing=_LIST)

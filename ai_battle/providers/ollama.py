@@ -180,10 +180,10 @@ def host_url(host: str) -> str:
     if scheme not in ("http", "https"):
         raise ConfigError(f"Ollama's address {host!r} can't be read; it looks like 'http://127.0.0.1:{PORT}'.")
     name = parts.hostname or "127.0.0.1"
-    return f"{scheme}://{_reachable(name)}:{port}{parts.path.rstrip('/')}"
+    return f"{scheme}://{_callable_host(name)}:{port}{parts.path.rstrip('/')}"
 
 
-def _reachable(host: str) -> str:
+def _callable_host(host: str) -> str:
     """Returns a host that can be called, for the wildcard addresses that servers bind to."""
     try:
         address = ip_address(host)

@@ -14,7 +14,7 @@ from ..core.plugins import near
 from ..core.texts import public_url
 from ..wire import embeddings
 from ..wire import openai as wire
-from ._endpoints import CUSTOM, ENDPOINTS, Endpoint, packaged_providers
+from ._endpoints import CUSTOM_TRAITS, ENDPOINTS, Endpoint, packaged_providers
 from ._http import ApiAdapter, HttpClient, HttpRequest
 from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Access, Settings, find_access, read_settings
@@ -66,7 +66,7 @@ def _row(endpoint: str, settings: Settings) -> Endpoint:
         return row
     if settings.base_url or settings.client:
         key = f"{re.sub(r'[^A-Za-z0-9]+', '_', endpoint).upper()}_API_KEY"
-        return Endpoint(replace(CUSTOM, keys=(key,)))
+        return Endpoint(replace(CUSTOM_TRAITS, keys=(key,)))
     known = list(packaged_providers())
     raise ConfigError(f"There is no provider {endpoint!r}, and no base_url for one{near(endpoint, known)}")
 

@@ -201,7 +201,7 @@ class RecordedExchanges:
             return message_from_json(self._values[digest]).text
 
     def _differing_message(self, before: tuple[str, ...], now: tuple[str, ...], messages: tuple[Message, ...]) -> str:
-        equal = _equal(before, now)
+        equal = _equal_beginning(before, now)
         if equal == min(len(before), len(now)):
             return f"{len(before)} messages were recorded, {len(now)} are asked"
         was = self._text_of(before[equal])
@@ -246,12 +246,12 @@ def _exchange(line: Mapping[str, Any], where: str) -> RecordedExchange:
 
 
 def _likeness(recorded: RequestDigest, digest: RequestDigest) -> tuple[int, int, int]:
-    equal = _equal(recorded.messages, digest.messages)
+    equal = _equal_beginning(recorded.messages, digest.messages)
     same = sum(getattr(recorded, part.name) == getattr(digest, part.name) for part in fields(RequestDigest))
     return equal, same, -abs(len(recorded.messages) - len(digest.messages))
 
 
-def _equal(before: tuple[str, ...], now: tuple[str, ...]) -> int:
+def _equal_beginning(before: tuple[str, ...], now: tuple[str, ...]) -> int:
     """Returns the number of equal messages at the beginning."""
     return next((n for n, (a, b) in enumerate(zip(before, now, strict=False)) if a != b), min(len(before), len(now)))
 

@@ -30,7 +30,7 @@ MAX_HINTS = 200
 LONGEST_TITLE = 120
 WIDE, HIGH, ABOVE, WIDEST_BAR = 640, 160, 8, 96
 """The size of the picture of all turns, and the space above the highest bar."""
-NOTHING = (0, 0.0, 0.0)
+NO_USE = (0, 0.0, 0.0)
 
 
 @dataclass(slots=True)
@@ -103,10 +103,10 @@ class TurnBars:
 
 
 def _sum(one: Bar, other: Bar) -> Bar:
-    return {key: _plus(one.get(key, NOTHING), other.get(key, NOTHING)) for key in {**one, **other}}
+    return {key: _sum_of(one.get(key, NO_USE), other.get(key, NO_USE)) for key in {**one, **other}}
 
 
-def _plus(one: Measures, other: Measures) -> Measures:
+def _sum_of(one: Measures, other: Measures) -> Measures:
     return one[0] + other[0], one[1] + other[1], one[2] + other[2]
 
 
@@ -167,12 +167,12 @@ class SignalCurves:
     @property
     def marks(self) -> list[tuple[float, HintGiven]]:
         """The hints with their horizontal positions in the chart."""
-        return [(self._across(hint.turn), hint) for hint in self.hints]
+        return [(self._bar_position(hint.turn), hint) for hint in self.hints]
 
     def _point(self, row: SignalRow, name: str) -> tuple[float, float]:
-        return self._across(row.turn), round(ABOVE + CURVES_HIGH * (1 - row.signals.get(name, 0.0)), 1)
+        return self._bar_position(row.turn), round(ABOVE + CURVES_HIGH * (1 - row.signals.get(name, 0.0)), 1)
 
-    def _across(self, turn: int) -> float:
+    def _bar_position(self, turn: int) -> float:
         first, last = self.rows[0].turn, self.rows[-1].turn
         return round(WIDE * min(1.0, max(0.0, (turn - first) / max(1, last - first))), 1)
 
@@ -266,7 +266,7 @@ class RunAccount:
         if entry.role != "own" and entry.model not in self.called_in and len(self.called_in) < MAX_HINTS:
             self.called_in.append(entry.model)
         took = (entry.usage.total_tokens, entry.seconds, entry.usage.cost_usd or 0.0)
-        bar[key] = _plus(bar.get(key, NOTHING), took)
+        bar[key] = _sum_of(bar.get(key, NO_USE), took)
 
     def _end_turn(self, event: TurnFinished | TurnFailed) -> None:
         bar = self._open.pop(event.speaker, {})

@@ -198,7 +198,7 @@ def front(summary: BenchmarkSummary) -> FrontPicture | None:
     if not rows:
         return None
     axes = _axes(rows, summary.axis)
-    line = [_at(row, axes) for row in summary.front if row in rows]
+    line = [_point_of(row, axes) for row in summary.front if row in rows]
     return FrontPicture(axes, rows, line, [*_labels(rows, axes)])
 
 
@@ -208,14 +208,14 @@ def _axes(rows: Sequence[SettingRow], axis: str) -> Axes:
     return Axes(across, shares(ends, HEIGHT - BOTTOM, TOP), lambda value: effort(value, axis))
 
 
-def _at(row: SettingRow, axes: Axes) -> tuple[float, float]:
+def _point_of(row: SettingRow, axes: Axes) -> tuple[float, float]:
     return axes.at(row.effort or 0.0, row.quality or 0.0)
 
 
 def _labels(rows: Sequence[SettingRow], axes: Axes) -> Iterator[tuple[SettingRow, float, float]]:
     """Places the names of all settings, or of the front's if there are many. Names without room are left out."""
     named = [row for row in rows if len(rows) <= MOST_LABELLED or not row.dominated]
-    wanted = [(*_at(row, axes), LETTER * len(short(row.name))) for row in named]
+    wanted = [(*_point_of(row, axes), LETTER * len(short(row.name))) for row in named]
     for row, box in zip(named, label_boxes(wanted, LINE, _is_inside), strict=True):
         if box:
             yield row, round(box[0], 1), round(box[3] - 3, 1)

@@ -11,7 +11,7 @@ from ..benchmark.paired import ComparedPair, Verdict
 from ..benchmark.summary import BenchmarkSummary, DatasetQuality, SettingRow
 from ..benchmark.sweep import SweepResult
 from ..core.texts import about, printable
-from .figures import NONE, TASKS, UNKNOWN, colour, count, dollars, percent, price, seconds, short
+from .figures import NO_FIGURE, TASKS, UNKNOWN_FIGURE, colour, count, dollars, percent, price, seconds, short
 
 MOST_MATRIX = 16
 MOST_SIGNALS = 20
@@ -24,7 +24,7 @@ KINDS: Mapping[Verdict, str] = {
 }
 _OPPOSITE: Mapping[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 LEAST_SHOWN = 0.05
-DEAR = f"$ / {TASKS:,} tasks"
+COST_HEAD = f"$ / {TASKS:,} tasks"
 HELP_PRICE = f"help $ / {TASKS:,} tasks"
 TOKENS = f"tokens / {TASKS:,} tasks"
 """The column that replaces dollars if no prices are known."""
@@ -42,7 +42,7 @@ class Cell:
 TERMS: Mapping[str, str] = {
     "quality": "the mean score of the answers, and the 95 % interval in which it lies",
     "tasks": "tasks that the settings are compared on",
-    DEAR: "what all calls cost, those of helpers and of dropped answers included",
+    COST_HEAD: "what all calls cost, those of helpers and of dropped answers included",
     TOKENS: "what all calls read and wrote",
     "right / $": "right answers for a dollar",
     "median": "half of the answers take no longer",
@@ -115,7 +115,7 @@ def _interval(low: float | None, high: float | None, shown: Callable[[float], st
 
 
 def _cell(value: float | None, shown: Callable[[float], str], interval: str = "") -> Cell:
-    return Cell(NONE if value is None else shown(value), value, interval)
+    return Cell(NO_FIGURE if value is None else shown(value), value, interval)
 
 
 def _share(value: float | None, low: float | None = None, high: float | None = None) -> Cell:
@@ -124,26 +124,26 @@ def _share(value: float | None, low: float | None = None, high: float | None = N
 
 def _price(row: SettingRow) -> Cell:
     if row.cost_per_task is None:
-        return Cell(UNKNOWN)
+        return Cell(UNKNOWN_FIGURE)
     text = about(estimated=row.estimated) + price(row.cost_per_task)
     return Cell(text, row.cost_per_task, _interval(row.cost_low, row.cost_high, price))
 
 
-def _missing(row: SettingRow) -> Cell:
+def _missing_cell(row: SettingRow) -> Cell:
     kinds = ((row.failed, "failed"), (row.unscored, "unscored"))
-    return Cell(", ".join(f"{amount} {what}" for amount, what in kinds if amount) or NONE)
+    return Cell(", ".join(f"{amount} {what}" for amount, what in kinds if amount) or NO_FIGURE)
 
 
 def _question_count(row: SettingRow) -> Cell:
     """Returns how often other models were asked, and how many questions were declined."""
     declined = f"{count(row.declined)} declined" if row.declined else ""
-    return Cell(count(row.asked), row.asked, declined) if row.asked or declined else Cell(NONE)
+    return Cell(count(row.asked), row.asked, declined) if row.asked or declined else Cell(NO_FIGURE)
 
 
 _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
     "quality": lambda row: _share(row.quality, row.low, row.high),
     "tasks": lambda row: _cell(row.n, "{:,}".format),
-    DEAR: _price,
+    COST_HEAD: _price,
     TOKENS: lambda row: _cell(row.effort, lambda value: count(round(value * TASKS))),
     "right / $": lambda row: _cell(row.quality_per_dollar, "{:,.0f}".format),
     "median": lambda row: _cell(
@@ -152,9 +152,9 @@ _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
     "p95": lambda row: _cell(row.seconds_p95, seconds, _interval(row.seconds_p95_low, row.seconds_p95_high, seconds)),
     "help": lambda row: _share(row.help_rate, row.help_rate_low, row.help_rate_high),
     "asked": _question_count,
-    HELP_PRICE: lambda row: _cell(row.help_usd, price) if row.asked else Cell(NONE),
-    "missing": _missing,
-    "beaten by": lambda row: Cell(short(row.dominated) or NONE),
+    HELP_PRICE: lambda row: _cell(row.help_usd, price) if row.asked else Cell(NO_FIGURE),
+    "missing": _missing_cell,
+    "beaten by": lambda row: Cell(short(row.dominated) or NO_FIGURE),
 }
 
 
@@ -183,11 +183,11 @@ def datasets_table(summary: BenchmarkSummary) -> Table | None:
 
 
 def _on_dataset(found: DatasetQuality | None) -> Cell:
-    return _share(found.quality, found.low, found.high) if found else Cell(NONE)
+    return _share(found.quality, found.low, found.high) if found else Cell(NO_FIGURE)
 
 
 def _says(head: str, summary: BenchmarkSummary) -> bool:
-    return any(_SETTINGS[head](row).text not in (NONE, UNKNOWN) for row in summary.settings)
+    return any(_SETTINGS[head](row).text not in (NO_FIGURE, UNKNOWN_FIGURE) for row in summary.settings)
 
 
 def _name(row: SettingRow, n: int) -> Cell:
@@ -264,7 +264,7 @@ _SIGNALS: Mapping[str, Callable[[BySignal], Cell]] = {
     "signal of the detector": lambda each: Cell(each.signal),
     "answers": lambda each: _cell(each.spoke, "{:,}".format),
     "wrong": lambda each: _share(each.wrong),
-    "95 %": lambda each: Cell(_interval(each.wrong_low, each.wrong_high, percent) or NONE),
+    "95 %": lambda each: Cell(_interval(each.wrong_low, each.wrong_high, percent) or NO_FIGURE),
     "wrong without it": lambda each: _share(each.wrong_else),
     "helped": lambda each: _cell(each.helped, "{:,}".format),
     "rescued": lambda each: _cell(each.rescued, "{:g}".format),
@@ -274,11 +274,11 @@ _SIGNALS: Mapping[str, Callable[[BySignal], Cell]] = {
 
 def signals_table(signals: Sequence[BySignal]) -> Table:
     """Lists first the signals that separate wrong answers from right ones best and most often."""
-    most = sorted(signals, key=_silence)[:MOST_SIGNALS]
+    most = sorted(signals, key=_signal_rank)[:MOST_SIGNALS]
     return Table([*_SIGNALS], [("", [cell(each) for cell in _SIGNALS.values()]) for each in most])
 
 
-def _silence(each: BySignal) -> float:
+def _signal_rank(each: BySignal) -> float:
     if each.wrong is None or each.wrong_else is None:
         return 0.0
     return -abs(each.wrong - each.wrong_else) * sqrt(each.spoke)
@@ -295,7 +295,7 @@ _SWEEP: Mapping[str, Callable[[SweepResult], Cell]] = {
     "help rate": lambda each: _share(each.help_rate),
     "quality": lambda each: _share(each.quality),
     "95 %, or bounds": _bounds,
-    DEAR: lambda each: _cell(each.cost_per_task, price),
+    COST_HEAD: lambda each: _cell(each.cost_per_task, price),
     "needs new answers": lambda each: _cell(each.unknown, "{:,}".format),
 }
 

@@ -120,7 +120,7 @@ def _promise_key(promise: Promise | None) -> str:
 def _cautions(report: Report, target: Target) -> Iterator[str]:
     if report.calibration.agreement:
         yield "That is where several models answer (peer, council, vote); elsewhere the detector decides alone."
-    if (best := _best(report, target)) is not None:
+    if (best := _best_reachable(report, target)) is not None:
         yield f"No share of help reaches {target_text(target)}: the most is {best:.3f}."
     elif not _is_sure(report, target):
         yield f"No share of help is sure to reach {target_text(target)}; this one is the nearest to it."
@@ -158,7 +158,7 @@ def _is_sure(report: Report, target: Target) -> bool:
     return max(surpluses(target, ranks, report.small, report.large).values()) >= 0
 
 
-def _best(report: Report, target: Target) -> float | None:
+def _best_reachable(report: Report, target: Target) -> float | None:
     """Returns the most that any share of help reaches, if that is below the target."""
     if target.kind not in ("quality", "pgr") or not report.curve:
         return None

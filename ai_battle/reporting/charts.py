@@ -31,12 +31,12 @@ class Scale:
     is_log: bool = False
 
     def __call__(self, value: float) -> float:
-        low, high, at = (self._of(each) for each in (self.low, self.high, value))
+        low, high, at = (self._on_scale(each) for each in (self.low, self.high, value))
         share = (at - low) / (high - low) if high > low else 0.5
         return round(self.start + min(max(share, 0.0), 1.0) * (self.end - self.start), 1)
 
     def ticks(self) -> list[float]:
-        return _powers(self.low, self.high) if self.is_log else _even(self.low, self.high)
+        return _powers(self.low, self.high) if self.is_log else _even_ticks(self.low, self.high)
 
     def readable_ticks(self, words: Callable[[float], str]) -> Iterator[tuple[float, str]]:
         """Yields the positions and texts of ticks that are far enough apart to be read."""
@@ -47,7 +47,7 @@ class Scale:
                 yield place, words(value)
                 last = place
 
-    def _of(self, value: float) -> float:
+    def _on_scale(self, value: float) -> float:
         return log10(max(value, 1e-12)) if self.is_log else value
 
 
@@ -60,7 +60,7 @@ def fitting(values: Sequence[float], start: float, end: float, *, logs: bool = F
     return Scale(max(0.0, low - room) if low >= 0 else low - room, high + room, start, end)
 
 
-def _even(low: float, high: float) -> list[float]:
+def _even_ticks(low: float, high: float) -> list[float]:
     raw = (high - low) / TICKS
     power = 10 ** floor(log10(raw)) if raw > 0 else 1.0
     step = next(power * each for each in STEPS if power * each >= raw * 0.999)
@@ -121,13 +121,13 @@ def label_boxes(
     taken: list[Box] = [(x - 5, y - 5, x + 5, y + 5) for x, y, _ in wanted]
     found: list[Box | None] = []
     for x, y, width in wanted:
-        box = next((each for each in _around(x, y, width, height) if inside(each) and not _hits(each, taken)), None)
+        box = next((each for each in _boxes(x, y, width, height) if inside(each) and not _hits(each, taken)), None)
         found.append(box)
         taken += [box] if box else []
     return found
 
 
-def _around(x: float, y: float, width: float, height: float) -> list[Box]:
+def _boxes(x: float, y: float, width: float, height: float) -> list[Box]:
     sides = [(left, y + dy) for left in (x + 9, x - width - 9) for dy in (-height / 2, -height - 4, 5)]
     corners = [*sides, (x - width / 2, y - height - 9), (x - width / 2, y + 9)]
     return [(left, top, left + width, top + height) for left, top in corners]

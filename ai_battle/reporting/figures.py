@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-UNKNOWN = "unknown"
-NONE = "\N{EN DASH}"
+UNKNOWN_FIGURE = "unknown"
+NO_FIGURE = "\N{EN DASH}"
 TASKS = 1_000
 """The number of tasks that a price is given for: that of a single one is too small to read."""
 
@@ -32,7 +32,7 @@ def count_of(number: int, thing: str) -> str:
 
 def dollars(amount: float | None) -> str:
     if amount is None:
-        return UNKNOWN
+        return UNKNOWN_FIGURE
     if amount == 0:
         return "$0"
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}" if amount >= 0.0001 else "under $0.0001"
@@ -91,7 +91,7 @@ def colour(position: int) -> str:
 
 
 def percent(value: float | None) -> str:
-    return NONE if value is None else f"{100 * value:.1f} %"
+    return NO_FIGURE if value is None else f"{100 * value:.1f} %"
 
 
 def whole(value: float) -> str:
@@ -99,7 +99,7 @@ def whole(value: float) -> str:
 
 
 def score(value: float | None) -> str:
-    return NONE if value is None else f"{value:.2f}"
+    return NO_FIGURE if value is None else f"{value:.2f}"
 
 
 def moment(iso: str) -> str:

@@ -17,7 +17,7 @@ from .figures import count_of
 
 Weighted: TypeAlias = Sequence[tuple[float, float]]
 """Values, each with the number of requests that it represents."""
-ALL = "all"
+ALL_FAMILIES = "all"
 MIN_TRIALS = 30
 """Fewer comparisons than this do not allow a verdict."""
 INCONSISTENT_SHARE = 0.2
@@ -95,7 +95,7 @@ class PairEvidence:
 
     @property
     def whole(self) -> FamilyEvidence | None:
-        return next((each for each in self.families if each.family == ALL), None)
+        return next((each for each in self.families if each.family == ALL_FAMILIES), None)
 
     @property
     def verdict(self) -> str:
@@ -226,8 +226,8 @@ def read_evidence(store: EvidenceStore) -> Sequence[PairEvidence]:
 
 def _families(trials: Sequence[ShadowTrial]) -> Iterator[FamilyEvidence]:
     names = sorted({trial.family for trial in trials})
-    for name in (*([ALL] if trials else ()), *(names if len(names) > 1 else ())):
-        yield family_evidence(name, [trial for trial in trials if name in (ALL, trial.family)])
+    for name in (*([ALL_FAMILIES] if trials else ()), *(names if len(names) > 1 else ())):
+        yield family_evidence(name, [trial for trial in trials if name in (ALL_FAMILIES, trial.family)])
 
 
 def family_evidence(name: str, trials: Sequence[ShadowTrial]) -> FamilyEvidence:
@@ -248,13 +248,13 @@ def family_evidence(name: str, trials: Sequence[ShadowTrial]) -> FamilyEvidence:
     )
 
 
-def _mean(values: Weighted) -> float:
+def _weighted_mean(values: Weighted) -> float:
     return fsum(weight * value for value, weight in values) / fsum(weight for _, weight in values)
 
 
 def _rate_estimate(values: Weighted) -> Estimate:
     """Returns Wilson's interval for the effective sample size of the weighted values (Kish, 1965)."""
-    weights, rate = [weight for _, weight in values], _mean(values)
+    weights, rate = [weight for _, weight in values], _weighted_mean(values)
     effective = fsum(weights) ** 2 / fsum(weight**2 for weight in weights)
     return Estimate(rate, *wilson(rate * effective, effective))
 
@@ -264,7 +264,7 @@ def _estimate(found: Iterable[tuple[float | None, float]]) -> Estimate | None:
     values = [(value, weight) for value, weight in found if value is not None]
     if not values:
         return None
-    mean, usual = _mean(values), fmean(weight for _, weight in values)
+    mean, usual = _weighted_mean(values), fmean(weight for _, weight in values)
     return Estimate(mean, *skewed_interval([mean + weight / usual * (value - mean) for value, weight in values]))
 
 

@@ -312,9 +312,9 @@ def call_words(call: ToolCall) -> str:
     if isinstance(given, str):
         shown = given
     elif len(given) == 1:
-        shown = _plain(next(iter(given.values())))
+        shown = _value_text(next(iter(given.values())))
     else:
-        shown = ", ".join(f"{name}={_plain(value)}" for name, value in given.items())
+        shown = ", ".join(f"{name}={_value_text(value)}" for name, value in given.items())
     return f"{call.name}({_short_words(shown)})"
 
 
@@ -326,11 +326,11 @@ def result_words(result: ToolResult) -> str:
         found = result.text
     if isinstance(found, dict):
         found = found.get("error" if result.is_error else "result", found)
-    words = _short_words(_plain(found)) or ("files" if result.parts else "nothing")
+    words = _short_words(_value_text(found)) or ("files" if result.parts else "nothing")
     return f"failed: {words}" if result.is_error else words
 
 
-def _plain(value: object) -> str:
+def _value_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 

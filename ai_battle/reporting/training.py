@@ -31,9 +31,9 @@ from .sentences import attachment
 
 EXAMPLE_TOKENS = 32_000
 """Estimated tokens of an example. A longer discussion becomes several, each starting with the prompt."""
-PLAIN: Naming = "plain"
+PLAIN_NAMES: Naming = "plain"
 PREFIXED: Naming = "prefixed"
-ANYTHING = {"type": "object"}
+ANY_OBJECT = {"type": "object"}
 """The parameters of a tool that was called but not offered, so that its schema is unknown."""
 
 
@@ -126,7 +126,7 @@ class _Learner:
 
 
 def _called_tools(messages: Sequence[Message]) -> Mapping[str, ToolSpec]:
-    return {call.name: ToolSpec(call.name, "", ANYTHING) for each in messages for call in each.tool_calls}
+    return {call.name: ToolSpec(call.name, "", ANY_OBJECT) for each in messages for call in each.tool_calls}
 
 
 class _Learners:
@@ -191,7 +191,7 @@ def _is_judged_answer(draft: DraftDropped) -> bool:
 
 def _learners(started: RunStarted) -> Iterator[_Learner]:
     """Yields the learners with the system prompts of their configuration. A run from Python has none."""
-    systems, names = dict[str, str](), PLAIN if len(started.participants) == 2 else PREFIXED
+    systems, names = dict[str, str](), PLAIN_NAMES if len(started.participants) == 2 else PREFIXED
     if config := started.settings.get("config"):
         plan = FileSetup.of(load_checked(config_without_models(yaml.safe_load(str(config)))), keyboard).build({}).plan
         systems, names = {each.name: system_prompt(plan, each) for each in plan.participants}, naming(plan)

@@ -16,7 +16,7 @@ from .training import answer_of, documents_of
 
 Shape: TypeAlias = Literal["openai", "trl"]
 """The trainer that reads the data. For answers alone (sft) both formats are the same, also for Unsloth."""
-ASKED = {"sft": "messages", "dpo": "input"}
+REQUEST_KEYS = {"sft": "messages", "dpo": "input"}
 """The key of a document that holds its request."""
 VALIDATION_SHARE = 10
 """One of this many examples is for validation."""
@@ -32,7 +32,7 @@ def training_set(
     """
     of_runs = (documents_of(run_dir, as_pairs=wanted == "dpo") for run_dir in run_dirs)
     known = chain(_of_store(store, wanted) if store else (), *of_runs)
-    once = {to_json(document[ASKED[wanted]]): document for document in known}
+    once = {to_json(document[REQUEST_KEYS[wanted]]): document for document in known}
     if not once:
         raise ConfigError("There is nothing to train on: no lessons, no comparisons that one model has won, no runs.")
     shape_of = _for_trl if (wanted, shape) == ("dpo", "trl") else dict

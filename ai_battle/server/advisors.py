@@ -25,7 +25,7 @@ from .errors import Denied, NoRoute
 from .routes import Route, Routes
 from .streaming import ServedRequest
 
-ENCRYPTED = PatternSearch(rb'"advisor_redacted_result"', 25)
+ENCRYPTED_ADVICE = PatternSearch(rb'"advisor_redacted_result"', 25)
 MAX_USES, MAX_TOKENS = 3, 4_096
 """Uses in a request and tokens of each advice, unless the client or the operator sets a bound."""
 STRATEGY = "advisor"
@@ -123,7 +123,7 @@ def _require_readable(call: ServedRequest, body: RawBody) -> None:
 
 def _has_encrypted(body: RawBody) -> bool:
     messages = body.fields["messages"]
-    return ENCRYPTED.finds(messages if isinstance(messages, bytes) else body.data)
+    return ENCRYPTED_ADVICE.finds(messages if isinstance(messages, bytes) else body.data)
 
 
 def _is_native(call: ServedRequest, entry: AdvisorEntry, rule: AdvisorRule) -> bool:

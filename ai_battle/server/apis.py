@@ -13,7 +13,7 @@ from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
 from ..wire.advice import is_advisor
 from ..wire.blocks import BlockWriter
-from ..wire.bodies import NOTHING, decode_body, own
+from ..wire.bodies import EMPTY_VALUES, decode_body, own
 from ..wire.messages import with_pairs
 from .routes import Route
 
@@ -21,7 +21,7 @@ LONGEST_NAME = 256
 """Characters of a model's name."""
 HAS_WORDS = re.compile(rb'"(?:content|text)"\s*:\s*"(?:\s|\\[nrt])*(?:[^"\s\\]|\\[^nrt])').search
 """Finds the first words in messages that are still JSON."""
-NOT_SET = (*NOTHING, False)
+NOT_SET = (*EMPTY_VALUES, False)
 _ALL_KNOWN = "no foreign types"
 _TYPE = re.compile(r"[\w.:-]{1,80}", re.ASCII)
 """A name of a type or a field that is safe to put in a header."""
@@ -102,7 +102,7 @@ class Api:
         """Returns a request without its messages, or with them if the API has another name for them."""
         head = self.wire.decode_head(fields) if self.passes else with_pairs(self.wire.decode_request(fields))
         options = head.options if _fits(head.options, most) else {**head.options, "max_tokens": most}
-        return replace(head, options=options, extra=self._extra(head, headers), wants=wants)
+        return replace(head, options=options, extra=self._vendor_headers(head, headers), wants=wants)
 
     def omissions(self, request: ModelRequest, fields: Mapping[str, Any], route: Route) -> list[str]:
         """Returns the fields, and the types of tools and of user content, that only this API has.
@@ -124,7 +124,7 @@ class Api:
         came: ModelRequest = self.wire.decode_request(request.raw.fields)
         return written.messages != came.messages
 
-    def _extra(self, request: ModelRequest, headers: Mapping[str, str]) -> Mapping[str, Any]:
+    def _vendor_headers(self, request: ModelRequest, headers: Mapping[str, str]) -> Mapping[str, Any]:
         """Adds the client's Anthropic headers; for other clients a version of that API with all options."""
         extra = dict(request.extra)
         if self.name == "messages":

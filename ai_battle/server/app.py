@@ -31,7 +31,7 @@ from .streaming import ClientStream, ServedRequest
 
 JSON = "application/json"
 PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
-GUARDED = translate_errors("The server failed", Crashed)
+AS_CRASHES = translate_errors("The server failed", Crashed)
 APIS = {"/v1/messages": MESSAGES, "/v1/chat/completions": CHAT, "/v1/responses": RESPONSES}
 COUNT = "/v1/messages/count_tokens"
 MODELS = ("/models", "/v1/models")
@@ -62,7 +62,7 @@ async def _account(state: ServerState, answers: Answers, api: Api | None, http: 
     shape = api or (MESSAGES if is_anthropic(http.headers) else CHAT)
     stats = RequestStats(shape.name)
     try:
-        with GUARDED:
+        with AS_CRASHES:
             stats.holder = state.keys.holder(http.headers)
             stats.budget.payer = stats.holder.name
             return await answers(state, shape, http, stats)
@@ -144,7 +144,7 @@ async def _send_stream(state: ServerState, http: web.Request, call: ServedReques
 async def _stream_answer(state: ServerState, stream: ClientStream, call: ServedRequest, client: ModelClient) -> None:
     """Streams an answer. Raises errors that occur before anything was sent; reports later ones in the stream."""
     try:
-        with GUARDED:
+        with AS_CRASHES:
             async with state.closing.may_end():
                 response = await stream.answer(client)
         if state.log_content:
@@ -204,7 +204,7 @@ def _refuse(
     return response
 
 
-async def _alive(state: ServerState, http: web.Request) -> web.StreamResponse:
+async def _health(state: ServerState, http: web.Request) -> web.StreamResponse:
     return web.json_response({"status": "ok"})
 
 
@@ -248,5 +248,5 @@ def _has_key(state: ServerState, http: web.Request) -> bool:
     return True
 
 
-OPERATING = {"/": _alive, "/healthz": _alive, "/readyz": _readiness, "/metrics": _metrics, "/pairs": _pairs}
+OPERATING = {"/": _health, "/healthz": _health, "/readyz": _readiness, "/metrics": _metrics, "/pairs": _pairs}
 METHODS = {**dict.fromkeys((*APIS, COUNT), "POST"), **dict.fromkeys((*MODELS, *OPERATING), "GET, HEAD")}

@@ -73,7 +73,7 @@ class RouteBuilder:
             raise RouteErrors(problems)
         self._tiers = {tier: self._tier_route(tier, settings) for tier, settings in self._tier_models()}
         listed = {route.name: route for route in self._tiers.values()}
-        return Routes({**listed, **named}, self._other)
+        return Routes({**listed, **named}, self._route_by_tier)
 
     def _tier_models(self) -> Iterator[tuple[str, HelperSettings]]:
         """Yields each tier with its model. A tier without one uses that of the next larger tier."""
@@ -88,7 +88,7 @@ class RouteBuilder:
         with about("model"):
             model = self._model(name, settings.model, settings.headers, settings.api_key)
         if not settings.model_fields_set & UsedHelp.model_fields.keys():
-            return _direct(name, model)
+            return _direct_route(name, model)
         strategies.check(settings)
         _require_others(settings, self.context)
         plans = strategies.traits(settings.strategy).plans
@@ -140,7 +140,7 @@ class RouteBuilder:
         if settings.model_fields_set == {"type"} and (route := routes.named.get(settings.type)):
             return route
         try:
-            return _direct(pattern, self._in_role("advisor")._model(f"advisors.{pattern}", settings))
+            return _direct_route(pattern, self._in_role("advisor")._model(f"advisors.{pattern}", settings))
         except ConfigError as error:
             words = f"{error} It is not a route either{near(settings.type, [*routes.named])}"
             raise RouteErrors([Problem(("server", "advisors", pattern, "model"), words)]) from error
@@ -152,7 +152,7 @@ class RouteBuilder:
                 return self._boost_route(tier, model, self.boost)
         except ConfigError as error:
             raise ConfigError(f"{VARIABLES[tier]}: {error}") from error
-        return _direct(TIER_NAMES[tier], model)
+        return _direct_route(TIER_NAMES[tier], model)
 
     def _boost_route(self, tier: str, model: Model, boost: BoostSettings) -> Route:
         section = {"base_url": boost.base_url, "api_key": boost.api_key}
@@ -209,7 +209,7 @@ class RouteBuilder:
             return replace(model, client=SigningClient(model.client, self.deployment.signatures))
         return model
 
-    def _other(self, name: str) -> Route | None:
+    def _route_by_tier(self, name: str) -> Route | None:
         """Returns the route for a name that contains a tier's word or is a model type with its provider."""
         if route := self._others.get(name):  # a tier's names are never kept here
             return route
@@ -228,7 +228,7 @@ class RouteBuilder:
             context = self._with_section(settings)
             if not _says_provider(name):
                 return None
-            return _direct(name, self._wrap(_with_tool_fallback(helper_model(name, settings, context), None)))
+            return _direct_route(name, self._wrap(_with_tool_fallback(helper_model(name, settings, context), None)))
         except (ConfigError, ValidationError):  # the latter for a name that is too long for any model
             return None
 
@@ -299,7 +299,7 @@ def _is_of_this_machine(provider: str) -> bool:
     return traits.from_file or traits.recited
 
 
-def _direct(name: str, model: Model) -> Route:
+def _direct_route(name: str, model: Model) -> Route:
     client: ModelClient = model.client
     api = provider_traits(model.name.provider).api
     return Route(name, lambda: client, models=(str(model.name),), api=api)

@@ -239,10 +239,10 @@ def with_advice(messages: tuple[Message, ...], tool: str, who: str) -> tuple[Mes
         return messages
     calls = {each.id: ToolCall(tool, {}, each.id) for each in found if each.asks}
     results = {each.id: _result_of(calls[each.id], each, who) for each in found if each.content and each.id in calls}
-    return paired_messages(tuple(piece for message in messages for piece in _split(message, results)))
+    return paired_messages(tuple(piece for message in messages for piece in _message_pieces(message, results)))
 
 
-def _split(message: Message, results: Mapping[str, ToolResult]) -> Iterator[Message]:
+def _message_pieces(message: Message, results: Mapping[str, ToolResult]) -> Iterator[Message]:
     """Yields a message in pieces: up to a question, its result, and the rest."""
     parts: list[Part] = []
     for part in message.parts:

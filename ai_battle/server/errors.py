@@ -20,7 +20,7 @@ from ..core.errors import (
 from ..wire.blocks import Failure
 
 ADDRESS = re.compile(r"( at )?\bhttps?://(?:[^\s/@]{1,200}@)?(\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::\d+)?(?:/[^\s\"'<>()]*)?")
-BARE = re.compile(r"(\[[0-9a-fA-F:.]{2,40}\]|(?<![\w.-])[\w-]+(?:\.[\w-]+)*):\d{1,5}\b")
+BARE_ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]{2,40}\]|(?<![\w.-])[\w-]+(?:\.[\w-]+)*):\d{1,5}\b")
 VERSION = re.compile(r"\b((?!HTTP/)[A-Za-z][A-Za-z-]{1,30})/\d+(?:\.\d+)+[\w.-]*")
 WITHHELD = "(an address of this server's)"
 NO_RETRY = {"x-should-retry": "false"}
@@ -123,7 +123,7 @@ def without_addresses(text: str, upstreams: Container[str]) -> str:
         return end if at else WITHHELD + end
 
     text = ADDRESS.sub(withhold, text)
-    text = BARE.sub(lambda found: WITHHELD if _is_ours(found[1], upstreams) else found[0], text)
+    text = BARE_ADDRESS.sub(lambda found: WITHHELD if _is_ours(found[1], upstreams) else found[0], text)
     return VERSION.sub(r"\1", text)
 
 

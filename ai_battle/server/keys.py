@@ -18,7 +18,7 @@ from .errors import Denied
 from .shared import KeyDollars, SharedCounts
 from .stored import ResponseStore
 
-BEARER = "bearer "
+BEARER_PREFIX = "bearer "
 NO_KEY = "No key was presented: send it as x-api-key, or as Authorization: Bearer."
 LIMITS = "limits/1/"
 """Prefix of limits in a store; the number is the version of their format."""
@@ -111,7 +111,7 @@ def _holder(key: ServeKey, several: bool) -> KeyHolder:
 
 def _bearer(headers: Mapping[str, str]) -> str:
     stated = headers.get("authorization", "")
-    return stated[len(BEARER) :].strip() if stated[: len(BEARER)].lower() == BEARER else ""
+    return stated[len(BEARER_PREFIX) :].strip() if stated[: len(BEARER_PREFIX)].lower() == BEARER_PREFIX else ""
 
 
 def _require_local(headers: Mapping[str, str]) -> None:

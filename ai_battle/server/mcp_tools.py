@@ -89,7 +89,7 @@ class FolderTools:
         small, _, big = arguments.pair.partition("+")
         if bool(arguments.model) == bool(arguments.pair) or (arguments.pair and not (small.strip() and big.strip())):
             raise ConfigError("Say who answers: either model, or pair as SMALL+BIG.")
-        most = _least(arguments.max_cost, self.max_cost)
+        most = _smallest(arguments.max_cost, self.max_cost)
         how: dict[str, Any] = {"helper": big.strip(), "strategy": arguments.strategy, "max_cost": most}
         how["describe_with"] = arguments.describe_with
         files = [self._inside(file) for file in arguments.files]
@@ -106,7 +106,7 @@ class FolderTools:
         run_dir = self.run_dir(arguments.run)
         packaged = packaged_rubric(arguments.rubric)
         rubric = load_rubric(arguments.rubric if packaged or not arguments.rubric else self._inside(arguments.rubric))
-        most = _least(arguments.max_cost, self.max_cost)
+        most = _smallest(arguments.max_cost, self.max_cost)
         limits, listener = SpendingLimits(most), _ProgressListener(tell)
         verdict = await judge_run(run_dir, arguments.models, rubric, limits=limits, emit=listener)
         await asyncio.to_thread(write_reports, run_dir)
@@ -141,7 +141,7 @@ class FolderTools:
         environment = with_dotenv(os.environ, self.folder) if isinstance(source, Mapping) else None
         first = load(source, environment, changes)
         self._require_inside(first)  # before any file that it names is opened
-        most = _least(arguments.max_cost, self.max_cost, first.file.discussion.limits.cost_usd)
+        most = _smallest(arguments.max_cost, self.max_cost, first.file.discussion.limits.cost_usd)
         changes += [] if most is None else [f"discussion.limits.cost_usd={most}"]
         loaded = load_checked(source, changes, environment=environment)
         self.require_trust(loaded)
@@ -155,12 +155,12 @@ class FolderTools:
             started = progress(run_dir).started
             return str(run_dir / CONFIG), started.name if started else ""
         if arguments.topic:
-            return self._talk(arguments), " ".join(arguments.topic.split())[:LONGEST_NAME]
+            return self._talk_file(arguments), " ".join(arguments.topic.split())[:LONGEST_NAME]
         if "\n" in arguments.config or "{" in arguments.config:
             return self._text(arguments.config), ""
         return arguments.config if packaged_config(arguments.config) else str(self._inside(arguments.config)), ""
 
-    def _talk(self, arguments: DiscussArguments) -> dict[str, Any]:
+    def _talk_file(self, arguments: DiscussArguments) -> dict[str, Any]:
         types = asking.named_types(arguments.models)
         if len(types) < 2:
             raise ConfigError("A topic needs two models or more: models=['ollama/gemma3:4b', 'gpt-4o'].")
@@ -228,7 +228,7 @@ def _reaching_out(written: YamlText) -> Iterator[str]:
     yield from (name for name, value in reaching.items() if value)
 
 
-def _least(*amounts: float | None) -> float | None:
+def _smallest(*amounts: float | None) -> float | None:
     return min((amount for amount in amounts if amount is not None), default=None)
 
 

@@ -23,7 +23,7 @@ CLIENT_LEFT = 499
 """The status in log and metrics for a client that did not wait for its answer."""
 UNVERIFIED = "unverified"
 """An answer that was to be verified by running it, and could not be."""
-NOTHING = "nothing_usable"
+NOTHING_USABLE = "nothing_usable"
 """The outcome of a helper that failed without an error."""
 
 
@@ -61,7 +61,7 @@ class RequestStats:
         self._help.apply(event)
         match event:
             case HelpFailed(kind=kind) if kind != NOT_NEEDED:
-                self.help_failed.append(kind or (UNVERIFIED if event.strategy == VERIFICATION else NOTHING))
+                self.help_failed.append(kind or (UNVERIFIED if event.strategy == VERIFICATION else NOTHING_USABLE))
             case BoostStep(outcome=outcome):
                 self.outcomes.append(outcome)
             case Warned(option=option) if option and option not in self.left_out:

@@ -14,8 +14,8 @@ from .errors import NoRoute
 
 MAX_MODELS = 1000
 """Models on one page, the limit of Anthropic's API."""
-BEGUN = int(time.time())
-CREATED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(BEGUN))
+START_TIME = int(time.time())
+CREATED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(START_TIME))
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def is_anthropic(headers: Mapping[str, str]) -> bool:
 def model_entry(route: Route, headers: Mapping[str, str]) -> dict[str, Any]:
     if is_anthropic(headers):
         return {"type": "model", "id": route.name, "display_name": route.name, "created_at": CREATED}
-    facts = {"created": BEGUN, "owned_by": "ai-battle", "served_by": [*route.models]}
+    facts = {"created": START_TIME, "owned_by": "ai-battle", "served_by": [*route.models]}
     return {"id": route.name, "object": "model", **facts}
 
 

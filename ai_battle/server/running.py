@@ -32,7 +32,7 @@ KEEP_ALIVE = 75.0
 LINGER_SECONDS = 1.0
 """Seconds for which the rest of a refused body is read, or an ended answer is written: clients get to see the error."""
 GC_THRESHOLDS = (2_000, 5, 2)
-ENDING = "Ending: no new requests; running answers are finished. A second signal ends at once."
+ENDING_NOTICE = "Ending: no new requests; running answers are finished. A second signal ends at once."
 END_SIGNALS = ("SIGINT", "SIGTERM")
 RELOAD_SIGNALS = ("SIGHUP",)  # missing on Windows
 TOO_MANY_CONNECTIONS = (
@@ -119,7 +119,7 @@ async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Wri
         await asyncio.to_thread(warm_up, config.deployment.models)
         await signals.ended.wait()
         signals.forget()  # before running answers are awaited: the next signal ends the process at once
-        say(ENDING)
+        say(ENDING_NOTICE)
         watching.cancel()
 
 
@@ -157,7 +157,7 @@ async def serve_with_workers(source: ConfigSource, config: ServerConfig, say: Sa
             await _warn_of_unreachable(config, say)
             await signals.ended.wait()
             signals.forget()
-            say(ENDING)
+            say(ENDING_NOTICE)
             watching.cancel()
 
 

@@ -33,7 +33,7 @@ CLAIM_DIVISOR = 4
 """A worker claims a fourth more than it holds, if available, so that its next requests need not ask."""
 RETRY_SECONDS = 1.0
 """Seconds for which a store that failed is not asked again."""
-AWAY = "usage of keys can't be counted at present."
+REDIS_AWAY = "usage of keys can't be counted at present."
 
 T = TypeVar("T")
 
@@ -116,7 +116,7 @@ class SharedCounts:
         except StoreError as error:
             if self.away.budgets == "open":
                 return None
-            raise Denied(503, f"The budget of {payer} is closed: {AWAY}", retry_after=RETRY_SECONDS) from error
+            raise Denied(503, f"The budget of {payer} is closed: {REDIS_AWAY}", retry_after=RETRY_SECONDS) from error
 
     async def claim_place(self, key: str, held: int, most: int) -> bool:
         """Checks that all workers together answer at most `most` requests of a key, `held` of them this one."""
@@ -183,7 +183,7 @@ class SharedCounts:
 
     def _refuse_requests(self, error: StoreError) -> None:
         if self.away.requests == "closed":
-            raise Denied(503, f"No request is taken: {AWAY}", retry_after=RETRY_SECONDS) from error
+            raise Denied(503, f"No request is taken: {REDIS_AWAY}", retry_after=RETRY_SECONDS) from error
 
     def _next_amounts(self, used: float, held: float) -> Amounts:
         self._number += 1
@@ -203,11 +203,11 @@ class SharedCounts:
     async def _publish(self, names: Iterable[str]) -> None:
         """Publishes amounts; what fails now is published with the next beat."""
         async with self._writing:
-            amounts = {name: self._lower(name) for name in names}
+            amounts = {name: self._amounts_to_publish(name) for name in names}
             with suppress(StoreError):
                 await self._ask(lambda: self.store.publish(self.worker, amounts))
 
-    def _lower(self, name: str) -> Amounts:
+    def _amounts_to_publish(self, name: str) -> Amounts:
         """Returns the amounts to publish: of what is held, no more than was granted. Lowers the grant to that."""
         own, grant = self._own[name], self._grants.get(name)
         if not grant:

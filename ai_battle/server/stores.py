@@ -58,7 +58,7 @@ class SqliteCounts:
 
     async def claim(self, worker: str, name: str, own: Amounts, limit: float) -> ClaimAnswer:
         with self._database.transaction() as connection:
-            used, held = self._others(connection, worker, name)
+            used, held = self._use_of_others(connection, worker, name)
             granted = used + held + own.used + own.held <= limit
             if granted:
                 self._renew(connection, worker)
@@ -95,7 +95,7 @@ class SqliteCounts:
         command = "INSERT INTO workers (worker, seen) VALUES (?, ?) ON CONFLICT DO UPDATE SET seen = excluded.seen"
         connection.execute(command, (worker, self.clock()))
 
-    def _others(self, connection: Connection, worker: str, name: str) -> tuple[float, float]:
+    def _use_of_others(self, connection: Connection, worker: str, name: str) -> tuple[float, float]:
         """Returns what the other workers have used, and what the living ones hold."""
         values = (name, worker, self.clock() - DEAD_SECONDS, name.startswith(PLACES))
         used, held = connection.execute(_OTHERS, values).fetchone()

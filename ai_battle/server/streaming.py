@@ -28,7 +28,7 @@ EVENT_STREAM = {
 BYTES_PER_TOKEN = 4
 HIGH_WATER_BYTES = 256 * 1024
 """Bytes that may wait for a slow client before the model's stream has to wait."""
-BREAKS = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029", b"\xc2\x85": b"\\u0085"}
+LINE_BREAKS = {b"\xe2\x80\xa8": b"\\u2028", b"\xe2\x80\xa9": b"\\u2029", b"\xc2\x85": b"\\u0085"}
 """Characters that many clients take for the end of a line; JSON allows escapes for them."""
 
 
@@ -261,6 +261,6 @@ class StreamBuffer:
 
 def _without_breaks(events: bytes) -> bytes:
     if not events.isascii():
-        for sign, escape in BREAKS.items():
+        for sign, escape in LINE_BREAKS.items():
             events = events.replace(sign, escape)
     return events

@@ -341,11 +341,11 @@ def _last_sum(side: Sequence[SumToken]) -> list[SumToken]:
         if _encloses(token, kept, "("):
             break
         if _is_apart(token, kept, words):
-            return _whole(kept) if words > (token.kind == "other") else []
+            return _whole_expression(kept) if words > (token.kind == "other") else []
         kept.append(token)
         words = 0
     hanging = words and kept and kept[-1].kind == "operator"
-    return [] if hanging else _whole(kept)
+    return [] if hanging else _whole_expression(kept)
 
 
 def _is_apart(token: SumToken, kept: Sequence[SumToken], words: int) -> bool:
@@ -357,6 +357,6 @@ def _is_apart(token: SumToken, kept: Sequence[SumToken], words: int) -> bool:
     return words > 0 and (token.kind == "operator" or kept[-1].text == "(" or token.text == ")")
 
 
-def _whole(kept: list[SumToken]) -> list[SumToken]:
+def _whole_expression(kept: list[SumToken]) -> list[SumToken]:
     kept.reverse()
     return kept if kept and (kept[0].kind != "operator" or kept[0].text == "-") else []

@@ -13,7 +13,7 @@ from .code import code_blocks
 
 LONGEST, MOST_LINES, MOST_CALLS, CUTS = 8_000, 200, 20, 6
 _HOLE = r"(?:\?+|_{2,}|\.{3}|\u2026|<[^<>\n]{0,20}>|\[(?:MASK|BLANK|ANSWER|RESULT|OUTPUT)\])"
-_OPEN = re.compile(
+_OPEN_BLOCK = re.compile(
     rf"^[ \t]{{0,8}}(?:assert\s{{1,4}}|>>>\s{{0,4}})?(\S.{{0,400}})"
     rf"(?:==|=>|->|\u2192|\u21d2|\#[^\n]{{0,30}})[ \t]{{0,8}}{_HOLE}[ \t]{{0,8}}\#?$",
     re.MULTILINE,
@@ -134,7 +134,7 @@ def _blocks(prompt: str) -> tuple[list[tuple[str, str]], str]:
     prose = _FENCED.sub("\n", prose)
     if blocks := [(language, _SESSION.sub("", code).strip("\n")) for language, code in (*tagged, *fenced)]:
         return blocks, prose
-    return _indented_code(prompt) or _plain(prompt)
+    return _indented_code(prompt) or _unmarked_code(prompt)
 
 
 def _indented_code(prompt: str) -> tuple[list[tuple[str, str]], str] | None:
@@ -149,7 +149,7 @@ def _indented_code(prompt: str) -> tuple[list[tuple[str, str]], str] | None:
     return None
 
 
-def _plain(prompt: str) -> tuple[list[tuple[str, str]], str]:
+def _unmarked_code(prompt: str) -> tuple[list[tuple[str, str]], str]:
     """Finds unmarked code among prose: from its first line to the last one with which it still parses."""
     lines = prompt.split("\n")
     looks = list(map(_begins_code, lines))
@@ -160,7 +160,7 @@ def _plain(prompt: str) -> tuple[list[tuple[str, str]], str]:
         end += 1
     for cut in range(min(CUTS, end - start)):
         code = "\n".join(lines[start : end - cut]).rstrip()
-        if syntax_tree(_OPEN.sub("", _SESSION.sub("", code))):
+        if syntax_tree(_OPEN_BLOCK.sub("", _SESSION.sub("", code))):
             return [("", _SESSION.sub("", code))], "\n".join((*lines[:start], *lines[end - cut :]))
     return [], prompt
 
@@ -180,7 +180,7 @@ def _script(blocks: Sequence[tuple[str, str]], prose: str) -> AskedProgram | Non
 
 def _with_hole(source: str) -> AskedProgram | None:
     """Returns the expression whose result is left open: `assert f(1) == ??`, `f(1)  # -> ?`."""
-    holes = list(_OPEN.finditer(source))
+    holes = list(_OPEN_BLOCK.finditer(source))
     if len(holes) != 1:
         return None
     program = source[: holes[0].start()] + source[holes[0].end() :]

@@ -22,7 +22,7 @@ _LEADING_TOKENS = re.compile(
 _TRAILING_TOKEN = re.compile(rf"{_MARK}\Z", re.IGNORECASE)
 _LONGEST_TOKEN = 48
 # Not in backticks: an answer may explain what such a token means.
-_INSIDE = re.compile(r"(?<!`)<[|\uff5c][^|\uff5c<>\n]{1,40}[|\uff5c]>(?!`)")
+_SPECIAL_TOKEN = re.compile(r"(?<!`)<[|\uff5c][^|\uff5c<>\n]{1,40}[|\uff5c]>(?!`)")
 _NEXT_TURN = re.compile(
     r"<[|\uff5c]im_start[|\uff5c]>\s?(?:user|human|system)|<[|\uff5c]start_header_id[|\uff5c]>\s?(?:user|human|system)"
     r"|<start_of_turn>\s?user|<[|\uff5c](?:user|human)[|\uff5c]>|\[INST\]",
@@ -58,7 +58,7 @@ def cleaned_answer(text: str) -> CleanedAnswer:
     if opened := _LEADING_TOKENS.match(answer):
         answer = answer[opened.end() :]
     answer = _without_padding(answer)
-    answer = (_INSIDE.sub("", answer) if "<" in answer else answer).strip()
+    answer = (_SPECIAL_TOKEN.sub("", answer) if "<" in answer else answer).strip()
     return CleanedAnswer(without_quote(answer), thought, next_turn)
 
 
@@ -89,7 +89,7 @@ def _without_thinking(text: str) -> tuple[str, str]:
     if not _MAY_THINK.search(text):
         return text, ""
     thought, answer, at = [], [], 0
-    while opened := thinking.OPEN.search(text, at):
+    while opened := thinking.OPENING_TAG.search(text, at):
         if not _begins_line(text, opened.start()):
             answer.append(text[at : opened.end()])
             at = opened.end()
@@ -99,7 +99,7 @@ def _without_thinking(text: str) -> tuple[str, str]:
         end, at = closed.span() if closed else (len(text), len(text))
         thought.append(text[opened.end() : end])
     rest = text[at:]
-    if (alone := thinking.CLOSE.search(rest)) and not rest[: alone.start()].endswith("`"):
+    if (alone := thinking.CLOSING_TAG.search(rest)) and not rest[: alone.start()].endswith("`"):
         return rest[alone.end() :], "\n".join((*thought, *answer, rest[: alone.start()]))
     return "".join((*answer, rest)), "\n".join(thought)
 

@@ -17,7 +17,7 @@ _NAMES = {
     **dict.fromkeys(("regexp", "re"), "regex"),
     "c#": "csharp",
 }
-_ASKED = (
+_LANGUAGE_WORDS = (
     ("regex", re.compile(r"\b(?:regex|regexp|regular expression)\b", re.IGNORECASE)),
     ("sql", re.compile(r"\bSQL\b", re.IGNORECASE)),
     ("bash", re.compile(r"\b(?:bash|shell)\b", re.IGNORECASE)),
@@ -35,7 +35,7 @@ def code_blocks(text: str) -> list[tuple[str, str]]:
 
 def asked_language(prompt: str) -> str:
     """Returns the language of the code that a prompt is about, or an empty string."""
-    return next((language for language, words in _ASKED if words.search(prompt)), "")
+    return next((language for language, words in _LANGUAGE_WORDS if words.search(prompt)), "")
 
 
 def code_of(text: str, prompt: str) -> list[tuple[str, str]]:

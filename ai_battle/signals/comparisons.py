@@ -24,17 +24,17 @@ _SMALLER = (
     r"|inf\u00e9rieure?|menor|m\u00e1s peque\u00f1[ao]|minore|pi\u00f9 piccol[ao]|minder|mniejsz[aey]"
 )
 _COMPARED = rf"(?:({_LARGER})|{_SMALLER})"
-_PARTED = "\n\0\n"
+_PROMPT_MARK = "\n\0\n"
 # "A tenth of 50 is less than 6" and "room 12 is larger than 14" compare something else than these numbers.
 _BEFORE = (
     r"(?:^|[.,;:!\n(\"=]\s{0,3}|\b(?:that|so|and|since|because|as|number|means|dass|weil|denn|und|zahl|que|car|et|nombre"
     r"|porque|y|n\u00famero|che|perch\u00e9|e|dat|want|en|\u017ce|bo|i) )"
 )
-_WHICH = r"(?:, (?:which|was|ce qui|lo que|o que|il che|wat|co))?"
+_RELATIVE = r"(?:, (?:which|was|ce qui|lo que|o que|il che|wat|co))?"
 _THAN = r" (?:than|als|que|di|dan|ni\u017c|od|\u00e0) "
 _THAN_NUMBER = re.compile(rf"{_THAN}\**[-\u2212]?\d")
 _COMPARISON = re.compile(
-    rf"{_BEFORE}{_NUMBER}{_UNIT}{_WHICH} {_IS} (?:[a-z]{{4,9}} )?{_COMPARED}{_THAN}{_NUMBER}{_UNIT}",
+    rf"{_BEFORE}{_NUMBER}{_UNIT}{_RELATIVE} {_IS} (?:[a-z]{{4,9}} )?{_COMPARED}{_THAN}{_NUMBER}{_UNIT}",
     re.IGNORECASE | re.MULTILINE,
 )
 _OF_TWO = r"(?: (?:one|number|value|fraction|decimal|zahl|nombre|n\u00famero|numero|getal|liczba))?"
@@ -58,7 +58,7 @@ def compares_wrongly(text: str, prompt: str = "") -> bool:
     if any(map(_TAKEN_BACK.search, (text, prompt.rstrip("? \n")))):
         return False
     # "1.000" has two readings; an answer is right if all its comparisons hold in one of them.
-    both = (each.partition(_PARTED) for each in readings(without_emphasis(f"{text}{_PARTED}{prompt}")))
+    both = (each.partition(_PROMPT_MARK) for each in readings(without_emphasis(f"{text}{_PROMPT_MARK}{prompt}")))
     held = [all(found) for plain, _, asked in both if (found := [*_holding(plain, asked)])]
     return bool(held) and not any(held)
 
@@ -98,16 +98,16 @@ _VERDICT = re.compile(r"^\W{0,4}(yes|no|true|false)\b")
 _CONCLUSION = re.compile(
     r"\b(?:so|therefore|thus|hence),? (?:the answer is |it is )?(yes|no|true|false)\b", re.IGNORECASE
 )
-_SAME = {"yes": True, "true": True, "no": False, "false": False}
+_YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
 _AUXILIARIES = frozenset(("do", "does", "did"))
 _LEAST_WORDS = 3
 _MEASURED = re.compile(
     r"\b([a-z][\w-]{0,20}) (?:is |has |was |weighs |costs |measures |counts )?"
     r"\(?(\d[\d,]{0,14}(?:\.\d{1,6})?)(?: (thousand|million|billion))?(?=\W|[a-z]{1,3}\b)"
 )
-_MORE = ("heavi", "larg", "bigg", "old", "tall", "long", "high", "dear")
-_LESS = ("light", "small", "young", "short", "low", "cheap")
-_HOW = "|".join((*_MORE, *_LESS))
+_MORE_ADJECTIVES = ("heavi", "larg", "bigg", "old", "tall", "long", "high", "dear")
+_LESS_ADJECTIVES = ("light", "small", "young", "short", "low", "cheap")
+_HOW = "|".join((*_MORE_ADJECTIVES, *_LESS_ADJECTIVES))
 _COMPARES = re.compile(
     r"\b(?:so|therefore|thus|hence),? (?:the )?(?:(\w[\w-]{0,20})(?: \w{1,12})? (?:is|costs|weighs|has|are)(?: the)?"
     rf" ({_HOW})e?(?:st|r)|({_HOW})e?st(?: \w{{1,12}})? is (?:the )?(\w[\w-]{{0,20}}))\b"
@@ -125,7 +125,7 @@ def _turns_round(text: str) -> bool:
     """Checks whether an answer opens with yes and concludes with no, or the reverse."""
     opened = _VERDICT.match(text)
     concluded = _CONCLUSION.findall(text) if opened else []
-    return opened is not None and bool(concluded) and _SAME[opened[1]] != _SAME[concluded[-1]]
+    return opened is not None and bool(concluded) and _YES_OR_NO[opened[1]] != _YES_OR_NO[concluded[-1]]
 
 
 def _says_the_opposite(text: str, language: str) -> bool:
@@ -156,7 +156,7 @@ def _compares_wrongly(text: str, question: str) -> bool:
     values = dict((*_measures(question), *_measures(text[: found.start()])))
     if len(values) < 2 or who not in values:
         return False
-    return values[who] != (max if how in _MORE else min)(values.values())
+    return values[who] != (max if how in _MORE_ADJECTIVES else min)(values.values())
 
 
 def _measures(text: str) -> Iterator[tuple[str, float]]:

@@ -66,7 +66,7 @@ _TAG = r"(?:right|agreed|ok|okay|deal|yes)\?[\"'*_)\s]*$"
 
 def agrees(text: str) -> bool:
     """Checks whether a text agrees, asks nothing and has no reservation."""
-    sentences_ = _plain(text)
+    sentences_ = _folded_sentences(text)
     if any(re.search(_RESERVES, s) or (re.search(_ASKS, s) and not re.search(_TAG, s)) for s in sentences_):
         return False
     return any(map(_agrees, sentences_))
@@ -79,13 +79,13 @@ def _agrees(sentence: str) -> bool:
 
 def parts(text: str) -> bool:
     """Checks whether thanks, wishes and goodbyes fill at least half of a text that asks nothing."""
-    sentences_ = _plain(text)
+    sentences_ = _folded_sentences(text)
     if not sentences_ or any(re.search(_ASKS, s) for s in sentences_):
         return False
     return sum(len(s) for s in sentences_ if re.search(_PARTS, s)) >= CLOSING_SHARE * sum(map(len, sentences_))
 
 
-def _plain(text: str) -> list[str]:
+def _folded_sentences(text: str) -> list[str]:
     return [sentence.casefold().replace("\u2019", "'") for sentence in sentences(text)]
 
 

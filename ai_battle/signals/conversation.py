@@ -160,9 +160,9 @@ class ConversationSignals:
             words=len(profile.words),
             coherence=self._coherence(profile),
             drift=self._drift(profile),
-            repetition=_middle([each.repetition for each in judged]),
-            agreement=_middle([each.agreement for each in judged]),
-            formulaic=_middle([each.formulaic for each in judged]),
+            repetition=_recent_median([each.repetition for each in judged]),
+            agreement=_recent_median([each.agreement for each in judged]),
+            formulaic=_recent_median([each.formulaic for each in judged]),
             vocabulary=_vocabulary(profile.words),
             readability=_lix(profile),
             questions=_questions(profile),
@@ -182,20 +182,20 @@ class ConversationSignals:
 
     def _values(self, speaker: str, profile: _TextProfile) -> "_TurnValues":
         repetition = self._repetition(speaker, profile)
-        return _TurnValues(repetition, _agreement(profile), self._formulaic(profile, 1 - repetition))
+        return _TurnValues(repetition, _agreement(profile), self._formulaic_share(profile, 1 - repetition))
 
-    def _last(self, turns: int) -> list[_TextProfile]:
+    def _last_turns(self, turns: int) -> list[_TextProfile]:
         return [each for _, each in [*self._earlier][-turns:]]
 
     def _coherence(self, profile: _TextProfile) -> float:
-        return len(profile.stems & _all_stems(self._last(RECENT))) / max(1, len(profile.stems))
+        return len(profile.stems & _all_stems(self._last_turns(RECENT))) / max(1, len(profile.stems))
 
     def _drift(self, profile: _TextProfile) -> float:
         """Returns how little of the last turns occurs in the opening or the subject so far.
 
         Words of the opening count twice and are found inside compounds too.
         """
-        last = [profile, *self._last(RECENT - 1)]
+        last = [profile, *self._last_turns(RECENT - 1)]
         stems = _all_stems(last)
         if len(stems) < (_TOPIC_EVIDENCE if profile.is_spaced else _UNSPACED_EVIDENCE) or len(self._earlier) <= RECENT:
             return 0.0
@@ -208,11 +208,11 @@ class ConversationSignals:
         """Returns how much one earlier turn had already: any part of an own turn, most of another's, or its wording."""
         return max((_overlap(profile, each, own=who == speaker) for who, each in self._earlier), default=0.0)
 
-    def _formulaic(self, profile: _TextProfile, novelty: float) -> float:
+    def _formulaic_share(self, profile: _TextProfile, novelty: float) -> float:
         """Returns the stock phrases per sentence, plus repeated openings, endings and line marks around new content."""
         # At least four sentences, so that one stock phrase in a short turn is not a fault.
         stock = 2.5 * sum(1 for kind, _ in profile.phrases if kind == "stock") / max(4, len(profile.sentences))
-        last = self._last(RECENT + 1)
+        last = self._last_turns(RECENT + 1)
         opens = any(each.words[:2] == profile.words[:2] for each in last)
         ends = any(_ending(each) == _ending(profile) for each in last)
         lines = len(profile.marks) >= RECENT and any(each.marks == profile.marks for each in last)
@@ -256,7 +256,7 @@ def _ending(profile: _TextProfile) -> tuple[str, ...]:
     return tuple(profile.sentences[-1].split()[:3]) if profile.sentences else ()
 
 
-def _middle(values: list[float]) -> float:
+def _recent_median(values: list[float]) -> float:
     """Returns the median of `RECENT` values. Missing ones are 0, so a fault has to show in two turns."""
     return median([*values, *[0.0] * (RECENT - len(values))])
 

@@ -195,7 +195,7 @@ _TIMES = re.compile(
     r"|\u092c\u093e\u0930|\u0645\u0631",
     re.IGNORECASE,
 )
-_LISTED = re.compile(r"^[ \t]{0,8}(?:[-*+\u2022]|\d{1,3}[.)])[ \t]{1,4}(\S[^\n]{0,400}?)[ \t]*$", re.MULTILINE)
+_LIST_ITEM = re.compile(r"^[ \t]{0,8}(?:[-*+\u2022]|\d{1,3}[.)])[ \t]{1,4}(\S[^\n]{0,400}?)[ \t]*$", re.MULTILINE)
 _WORD = re.compile(r"\w+")
 _ROUND, MOST_STALE = 4, 0.6
 """Sentences of a text that may go round, and the share without news from which on it does."""
@@ -239,9 +239,9 @@ def _short_period(tail: str) -> int:
 
 def _lists_the_same(text: str, prompt: str) -> bool:
     """Checks whether list items repeat. Answers to a list of questions may rightly be alike."""
-    items = [item.casefold().rstrip(".;,") for item in _LISTED.findall(text[-MAX_CHARACTERS:])]
+    items = [item.casefold().rstrip(".;,") for item in _LIST_ITEM.findall(text[-MAX_CHARACTERS:])]
     different = len(set(items))
-    return 2 < len(items) >= _MEAN_REPEATS * different and not _LISTED.search(prompt)
+    return 2 < len(items) >= _MEAN_REPEATS * different and not _LIST_ITEM.search(prompt)
 
 
 def four_word_repetition(text: str, least: int = 16) -> float:

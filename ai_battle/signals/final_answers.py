@@ -20,7 +20,7 @@ from .numbers import (
     without_powers_of_ten,
 )
 
-_LISTED = re.compile(r"^[ \t>*-]{0,8}[(\[]?([A-P])[)\].:][ \t*]{1,8}(\S.*)$", re.MULTILINE)
+_OPTION = re.compile(r"^[ \t>*-]{0,8}[(\[]?([A-P])[)\].:][ \t*]{1,8}(\S.*)$", re.MULTILINE)
 _PICK = r"(?:\*\*|__|\$|`|\")*[(\[{]?(?:option|choice|answer)? ?(?:\\(?:text|mathrm|boxed)\{)?\(?([A-Pa-p])(?![\w'])"
 _ALONE = re.compile(rf"\W{{0,6}}{_PICK}")
 _LETTER = re.compile(
@@ -63,7 +63,7 @@ def options(prompt: str) -> Mapping[str, str]:
     found: dict[str, str] = {}
     prompt = prompt[-MAX_CHARACTERS:]
     start = end = 0
-    for listed in _LISTED.finditer(prompt):
+    for listed in _OPTION.finditer(prompt):
         letter, text = listed.groups()
         if letter == "A":
             found, start = {}, listed.start()
@@ -279,9 +279,9 @@ def number_answers(text: str, prompt: str = "") -> Iterator[FinalAnswer]:
     stated = stated_answer(text)
     for commas in decimal_commas(text, prompt):
         if stated is not None:
-            found = _stated_number(_plain(stated, commas))
+            found = _stated_number(_plain_notation(stated, commas))
         else:
-            found = _last_number(_plain(text, commas), _plain(prompt[-MAX_CHARACTERS:], commas))
+            found = _last_number(_plain_notation(text, commas), _plain_notation(prompt[-MAX_CHARACTERS:], commas))
         if found:
             yield found
 
@@ -318,25 +318,25 @@ def value_key(text: str) -> str:
     """Returns a literal with normalised spaces and quotes, without quotes around the whole; other text as it is."""
     bare = _ASSERTED.sub("", text.strip("`\n"))
     if whole := _QUOTED.fullmatch(bare.strip()):
-        bare = _inside(whole)
+        bare = _quoted_text(whole)
     elif bare.lstrip().startswith(("[", "(", "{")):
-        bare = _spaceless(bare)
+        bare = _without_spaces(bare)
     return (bare or "''") if len(bare) <= LONGEST_VALUE else ""
 
 
-def _spaceless(literal: str) -> str:
+def _without_spaces(literal: str) -> str:
     pieces, end = [], 0
     for quoted in _QUOTED.finditer(literal):
-        pieces += ["".join(literal[end : quoted.start()].split()), f"'{_inside(quoted)}'"]
+        pieces += ["".join(literal[end : quoted.start()].split()), f"'{_quoted_text(quoted)}'"]
         end = quoted.end()
     return "".join((*pieces, *literal[end:].split()))
 
 
-def _inside(quoted: re.Match[str]) -> str:
+def _quoted_text(quoted: re.Match[str]) -> str:
     return next(inside for inside in quoted.groups() if inside is not None)
 
 
-def _plain(text: str, commas: bool) -> str:
+def _plain_notation(text: str, commas: bool) -> str:
     return without_powers_of_ten(plain_numbers(plain_digits(without_latex(text)), decimal_comma=commas))
 
 

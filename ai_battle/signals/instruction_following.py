@@ -56,7 +56,7 @@ def _wanted_forms(prompt: str) -> tuple[_FormCheck, ...]:
 
 
 def _requests(request: str, prompt: str) -> Iterator[_FormCheck]:
-    yield from (misses for name, misses in _PLAIN.items() if not all(_abouts(name, request)))
+    yield from (misses for name, misses in _PLAIN.items() if not all(_form_questions(name, request)))
     for name, misses_number in _COUNTED.items():
         numbers = {_number(found["number"]) for found in _mentions(name, request)} - {0}
         yield from (partial(misses_number, number) for number in numbers)
@@ -81,7 +81,7 @@ def _forms() -> Mapping[str, tuple[tuple[str, ...], re.Pattern[str]]]:
     }
 
 
-def _abouts(name: str, request: str) -> Iterator[bool]:
+def _form_questions(name: str, request: str) -> Iterator[bool]:
     """Yields for each mention of a form whether it is part of a question about that form, which requests nothing."""
     for found in _mentions(name, request):
         clause = _REQUEST_CLAUSE.split(request[: found.start()])[-1].split(maxsplit=1)
@@ -209,7 +209,7 @@ _TALK = re.compile(
     r"\bdiscussion|\bdebate|\btopic\b|\byour turn\b|\byou are\b|\bsaid\b|\bsays\b|^\[?[^\W\d_]\w*\]?:\s*\Z",
     re.IGNORECASE | re.MULTILINE,
 )
-_SPOKEN = r"(?:\[[^\]\n]{{1,30}}\]|[:\uff1a]|\bsa(?:id|ys)\b)\s*[\"\u201c\u201e\u00ab]?\s*{}"
+_STAGE_LINE = r"(?:\[[^\]\n]{{1,30}}\]|[:\uff1a]|\bsa(?:id|ys)\b)\s*[\"\u201c\u201e\u00ab]?\s*{}"
 
 
 def runs_on(text: str, prompt: str) -> bool:
@@ -267,7 +267,7 @@ def _is_known(labels: Sequence[str], prompt: str) -> bool:
 
 def _is_spoken(before: str) -> bool:
     """Checks whether the text before a place introduces what somebody says."""
-    return re.search(_SPOKEN.format(r"\Z"), before[-60:]) is not None
+    return re.search(_STAGE_LINE.format(r"\Z"), before[-60:]) is not None
 
 
 LEAST_ASKED, SURE = 2, 6

@@ -218,7 +218,7 @@ class Evidence:
         """Returns the logit of a result invented without a call. Results of earlier turns may be repeated."""
         claims = " ".join(filterfalse(_EXPLAINS.search, sentences(self.text)[:MOST]))
         prompt_stems, words = content_stems(self.prompt), content_stems(claims)
-        exact = [fact for fact in _specific(claims) if not (_is_round(fact) or self.sources.supports(fact))]
+        exact = [fact for fact in _specifics(claims) if not (_is_round(fact) or self.sources.supports(fact))]
         earlier = content_stems("\n".join(result.text for result in _results(self._before))) - prompt_stems
         if not claims or (words & earlier and not exact):
             return WEIGHTS["none"]
@@ -270,7 +270,7 @@ def invented_result(after: str, messages: Sequence[Message] = (), calls: Iterabl
         if not (_EXPLAINS.search(sentence) or _is_no_claim(sentence))
     )
     return next(
-        (sentence[:LONGEST] for sentence in plain if any(not known.has(fact) for fact in _specific(sentence))), ""
+        (sentence[:LONGEST] for sentence in plain if any(not known.has(fact) for fact in _specifics(sentence))), ""
     )
 
 
@@ -331,7 +331,7 @@ def _is_round(fact: Fact) -> bool:
     return fact.kind == "number" and any(v % 5 == 0 and len(f"{v:.0f}".rstrip("0")) <= 2 for v, _ in fact.values)
 
 
-def _specific(text: str) -> list[Fact]:
+def _specifics(text: str) -> list[Fact]:
     """Returns the figures, times, codes and addresses of a text, without years, quotations and small counts."""
     found = [fact for fact in facts(_QUOTED.sub(" ", text)) if not (fact.is_small or fact.kind == "name")]
     return [fact for fact in found if not _YEAR.fullmatch(fact.text)]

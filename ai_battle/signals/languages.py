@@ -21,7 +21,7 @@ _MARKS = (
     r"\s\d.,;:!?\u00a1\u00bf\u2026\u3002\uff01\uff1f\uff0c\u3001\u0964\u060c\u061b\u061f\"'\u2019\u2018\u201c\u201d\u201e\u00ab\u00bb"
     r"()\[\]{}<>*_`~#|/\\+=\u2013\u2014&%$@\u2600-\u27bf\ufe0f\U0001f000-\U0001faff-"
 )
-_SPOKEN = re.compile(f"[^{_MARKS}]+")
+_UNMARKED = re.compile(f"[^{_MARKS}]+")
 _CLOCK = r"(?i)(?<![\d:])(?:\d{1,2}[:h]\d{2}(?!\d)|\d{1,2} ?[ap]\.?m\b|\d{4}-\d\d-\d\d)"
 _SCRIPTS = (
     ("ja", r"[\u3040-\u30ff]"),
@@ -71,7 +71,7 @@ def _tables() -> Mapping[str, Mapping[str, str]]:
 
 def plain_words(text: str) -> list[str]:
     """Splits a text into lower-case words. Apostrophes and hyphens separate words; vowel signs don't."""
-    return _SPOKEN.findall(text.casefold())
+    return _UNMARKED.findall(text.casefold())
 
 
 def has_word(text: str, language: str, kind: str) -> bool:
@@ -89,7 +89,7 @@ def has_word(text: str, language: str, kind: str) -> bool:
 @lru_cache(maxsize=512)
 def has_word_anywhere(text: str, kind: str) -> bool:
     """Checks whether the first 2,000 characters have a word of a kind in any language."""
-    words, stems, unspaced = _everywhere(kind)
+    words, stems, unspaced = _words_of_kind(kind)
     words_ = frozenset(plain_words(text[:_LONGEST]))
     return (
         not words.isdisjoint(words_) or any(word.startswith(stems) for word in words_) or any(map(text.count, unspaced))
@@ -103,7 +103,7 @@ def unspaced_words(language: str, kind: str) -> tuple[str, ...]:
 
 
 @cache
-def _everywhere(kind: str) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
+def _words_of_kind(kind: str) -> tuple[frozenset[str], tuple[str, ...], tuple[str, ...]]:
     """Returns the words of a kind in all languages, their stems, and the words in scripts without spaces."""
     stems = {stem for language in languages() for stem in closed_words(language, kind)[1]}
     unspaced = {word for language in UNSPACED for word in closed_words(language, kind)[0]}

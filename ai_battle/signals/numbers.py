@@ -17,8 +17,8 @@ _SPACE_GROUPS = re.compile(
 _MARK_GROUPS = re.compile(rf"\d(?<![{LATIN}\d.,]\d)\d{{0,2}}(?:['\u2019\u066c]\d{{3}})+(?!\d)")
 _CHAIN = re.compile(r"\d(?<![.,]\d)\d*(?:[.,]\d+)+")
 _TEN_THOUSANDS = re.compile(rf"(?<![{LATIN}\d.])(\d{{1,12}}(?:\.\d{{1,8}})?) ?([万萬億亿])(\d{{1,4}}(?![\d.]))?")
-_WORTH = {"\u4e07": 10**4, "\u842c": 10**4, "\u5104": 10**8, "\u4ebf": 10**8}
-_WRITTEN = re.compile(r"\d[\d.,]*\d")
+_CJK_UNITS = {"\u4e07": 10**4, "\u842c": 10**4, "\u5104": 10**8, "\u4ebf": 10**8}
+_SEPARATED_NUMBER = re.compile(r"\d[\d.,]*\d")
 _COMMA_IS_DECIMAL = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,9})|0,\d+|\d{1,3}(?:\.\d{3}){2,}")
 _POINT_IS_DECIMAL = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)\.(?:\d{1,2}|\d{4,9})|0\.\d+|\d{1,3}(?:,\d{3}){2,}")
 _UNCLEAR = re.compile(r"[1-9]\d{0,2}[.,]\d{3}")
@@ -52,7 +52,7 @@ def decimal_commas(text: str, prompt: str = "") -> tuple[bool, ...]:
 
 def _separated_numbers(text: str) -> list[str]:
     """Returns the numbers with a comma or a point between their digits."""
-    return [number for number in _WRITTEN.findall(text) if "," in number or "." in number]
+    return [number for number in _SEPARATED_NUMBER.findall(text) if "," in number or "." in number]
 
 
 _FIXED_SPACE = re.compile(r"(?<!\d)[\u00a0\u2009\u202f]|[\u00a0\u2009\u202f](?!\d)")
@@ -122,7 +122,7 @@ def _join_groups(match: re.Match[str]) -> str:
 
 
 def _multiply(match: re.Match[str]) -> str:
-    value = Fraction(match[1]) * _WORTH[match[2]] + int(match[3] or 0)
+    value = Fraction(match[1]) * _CJK_UNITS[match[2]] + int(match[3] or 0)
     return str(value.numerator) if value.denominator == 1 else str(float(value))
 
 

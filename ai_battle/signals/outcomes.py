@@ -141,7 +141,7 @@ def _spans(text: str) -> Iterator[str]:
 LONGEST_PROMPT, MOST = 20_000, 20
 _ASSERTED = re.compile(r"^[ \t>`]{0,12}(assert [^\n]{3,800}?)`{0,3}\s{0,4}$", re.MULTILINE)
 _SESSION = re.compile(r"^[ \t]{0,12}>>> ?(\w[^\n]{0,400})\n[ \t]{0,12}(?!>>>)(\S[^\n]{0,400})$", re.MULTILINE)
-_SHOWN = re.compile(
+_SHOWN_CALL = re.compile(
     r"`?(\b[A-Za-z_]\w{0,60}\((?:(?!\)\.\s)[^\n`]){0,300}?\))`? ?"
     r"(?:==|=|->|=>|\u2192|\u21d2|should (?:return|give|be)) ?`?"
     r"([\[({'\"][^\n`]{0,300}|-?\d[\w.]{0,20}|True|False|None)"
@@ -164,7 +164,7 @@ def examples(prompt: str) -> list[Example]:
     if "(" not in prompt or len(prompt) > LONGEST_PROMPT:
         return []
     found = (_of_assertion(found[1]) for found in _ASSERTED.finditer(prompt))
-    shown = [] if _TELLS_A_FAULT.search(prompt) else [*_SESSION.findall(prompt), *_SHOWN.findall(prompt)]
+    shown = [] if _TELLS_A_FAULT.search(prompt) else [*_SESSION.findall(prompt), *_SHOWN_CALL.findall(prompt)]
     every = (*found, *(_example(call, expected) for call, expected in shown))
     return list(dict.fromkeys(filter(None, every)))[:MOST]
 

@@ -34,7 +34,7 @@ _CLOCK = re.compile(r"\d+[.:]\d[\d.:]*|\b0x[0-9a-f]+\b")
 _FAILED, _EMPTY = "a call failed", "nothing was found"
 _AGAIN, _KNOWN = "a call came again, with the same result", "a result held nothing new"
 _WORD = re.compile(r"\w+")
-_VARIES = re.compile(r"\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|`[^`\n]{0,200}`|\b0x[0-9a-f]+\b|\d+")
+_VARYING_PART = re.compile(r"\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|`[^`\n]{0,200}`|\b0x[0-9a-f]+\b|\d+")
 _ERROR = re.compile(
     r"\s*(?:\{\s*[\"']?error[\"']?\s*:|(?:\w*error|exception|traceback|fatal|failed|failure)\b)", re.IGNORECASE
 )
@@ -62,7 +62,7 @@ _MARKUP = re.compile(
 )  # a page without text for a reader counts as empty
 _FRAME = " \t\r\n[]{}()\"',."
 # "No errors" or "no changes" is news, so these are excluded.
-_NOTHING = re.compile(
+_EMPTY_RESULT = re.compile(
     r"(?:null|none|nil|empty(?: set)?|not found|nothing(?: \w+){0,6}|nichts(?: \w+){0,3}|keine|rien"
     r"|(?:no|0|zero|keine?|aucune?)(?! (?:\w*error|fail|fault|problem|conflict|warning|issue|diff|change|erreur))"
     r"(?: \w+){1,5})?(?: \(\d[^)]{0,12}\)?)?",
@@ -116,7 +116,7 @@ def _fields(value: object) -> Iterator[object]:
 
 def _is_nothing(value: object) -> bool:
     words_said = value.strip(_FRAME) if isinstance(value, str) else value
-    return not words_said or (isinstance(words_said, str) and bool(_NOTHING.fullmatch(words_said)))
+    return not words_said or (isinstance(words_said, str) and bool(_EMPTY_RESULT.fullmatch(words_said)))
 
 
 def _result_words(step: ToolStep) -> frozenset[str]:
@@ -153,7 +153,7 @@ class WorkRecord:
             self.lack = self._lack_of_failure(step, call, times)
         else:
             self.lack = _AGAIN if is_again else self._lack_of_news(step)
-        self.trouble = self._trouble(step, is_again=is_again, fails=fails)
+        self.trouble = self._trouble_at(step, is_again=is_again, fails=fails)
         results[result] += 1
         self._seen |= _pairs(step.result)
         self._has_failed = fails
@@ -173,7 +173,7 @@ class WorkRecord:
         is_known = len(step.result) > SHORT and len(pairs - self._seen) < LEAST_NEW * len(pairs)
         return _KNOWN if is_known else ""
 
-    def _trouble(self, step: ToolStep, *, is_again: bool, fails: bool) -> str:
+    def _trouble_at(self, step: ToolStep, *, is_again: bool, fails: bool) -> str:
         if is_again:
             return "a call was repeated"
         if not fails:
@@ -208,7 +208,7 @@ def tells_failure(step: ToolStep) -> bool:
 
 def kind_of_error(step: ToolStep) -> str:
     """Returns the result without numbers and names, so that equal errors compare equal."""
-    return f"#{_VARIES.sub('#', step.result[:RESULT_CHARACTERS].casefold()).strip()}"
+    return f"#{_VARYING_PART.sub('#', step.result[:RESULT_CHARACTERS].casefold()).strip()}"
 
 
 @lru_cache(maxsize=128)  # the newest steps are compared again at each new one

@@ -175,7 +175,7 @@ class Known:
         if fact.kind == "time":
             return any(self._is_step_from_time(minutes) for minutes, _ in fact.values)
         ways = (self._derived_values, self._converted_values) if fact.measured else (self._derived_values,)
-        return any(_near(way, value, min(half, _MAX_ERROR * value)) for value, half in fact.values for way in ways)
+        return any(_has_near(way, value, min(half, _MAX_ERROR * value)) for value, half in fact.values for way in ways)
 
     def has(self, fact: Fact) -> bool:
         """Checks whether a fact was known directly. Figures may be rounded, and one word of a name is enough."""
@@ -200,7 +200,7 @@ class Known:
 
     def has_number(self, fact: Fact) -> bool:
         """Checks whether a figure was known. 9.30 may be a time, and 3.11.2 part of a longer figure."""
-        if any(_near(self._base, value, half) for value, half in fact.values):
+        if any(_has_near(self._all_numbers, value, half) for value, half in fact.values):
             return True
         parts = [int(digits) for digits in _DIGITS.findall(fact.text)]
         is_time = len(parts) == 2 and parts[1] < 60 and parts[0] * 60 + parts[1] in self._times
@@ -220,7 +220,7 @@ class Known:
         return frozenset(value for fact in self._facts if fact.kind == "time" for value, _ in fact.values)
 
     @cached_property
-    def _base(self) -> list[float]:
+    def _all_numbers(self) -> list[float]:
         return sorted({*self._numbers, *map(float, self._parts)})
 
     @cached_property
@@ -277,7 +277,7 @@ def _numerals(text: str) -> frozenset[int]:
 
 
 def is_constant(fact: Fact) -> bool:
-    return not fact.measured and any(_near(_CONSTANTS, value, half) for value, half in fact.values)
+    return not fact.measured and any(_has_near(_CONSTANTS, value, half) for value, half in fact.values)
 
 
 def _multiples(values: Iterable[float], factors: Iterable[float]) -> Iterator[float]:
@@ -294,7 +294,7 @@ def _steps(a: float, b: float) -> Iterator[float]:
             yield from (one / other, 100 * one / other, 100 * abs(a - b) / other)
 
 
-def _near(values: list[float], value: float, within: float) -> bool:
+def _has_near(values: list[float], value: float, within: float) -> bool:
     place = bisect_left(values, value - within - 1e-6)
     return place < len(values) and values[place] <= value + within + 1e-6
 

@@ -19,11 +19,11 @@ MAX_CHARACTERS = 20_000
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u00b4": "'", "`": "'"})
 
 
-def _any(*alternatives: str) -> re.Pattern[str]:
+def _alternatives(*alternatives: str) -> re.Pattern[str]:
     return re.compile("|".join(alternatives))
 
 
-_REFUSES = _any(
+_REFUSES = _alternatives(
     r"\bi(?:'m| am) (?:sorry|afraid),?(?: but)?(?: that)? i(?: can't| cannot| can not|'m| am| won't| do not| don't)",
     r"\bi (?:must|have to|need to) (?:decline|refuse)\b|\bi (?:won't|will not) (?:be able to )?(?:help|assist"
     r"|provide|answer)\b",
@@ -102,7 +102,7 @@ _GIVEN = re.compile(
     r"|[:\uff1a]\s*([^\s:\uff1a\"'][^:\uff1a]*)\Z"
 )
 _DIGITS = re.compile(r"\d+")
-_FIRST = re.compile(r"[\W_]{0,3}([^\W\d_]{1,8})(?=[.!,:;\u3002\uff0c\uff01]|$)")
+_FIRST_WORD = re.compile(r"[\W_]{0,3}([^\W\d_]{1,8})(?=[.!,:;\u3002\uff0c\uff01]|$)")
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 
 
@@ -236,7 +236,7 @@ def _announces(text: str, language: str) -> bool:
 
 def _is_verdict(text: str, language: str) -> bool:
     """Checks whether a text begins with a separate yes or no."""
-    first = _FIRST.match(text.casefold())
+    first = _FIRST_WORD.match(text.casefold())
     return first is not None and first[1] in closed_words(language, "yes", "no")[0]
 
 
@@ -245,7 +245,7 @@ FRAME, MOST_FRAMES = 160, 3
 _FIRST_SENTENCE = re.compile(r"\s*+([^\n.!?:\u3002\uff01\uff1f\uff1a]{2,160}+(?:[!:\u3002\uff01\uff1a]|\.(?=\s)))\s*")
 _SENTENCE_START = re.compile(r"(?:^|\n|[.!?:]\s|[\u3002\uff01\uff1f])\s*(?=[^\s.!?])")
 _OPENING_KINDS, _WORK = ("courtesy", "pointer", "promise", "offer"), ("action", "common")
-_NOTHING = " \t\n.!?\u2026*_#>"
+_PUNCTUATION = " \t\n.!?\u2026*_#>"
 
 
 @lru_cache(maxsize=64)
@@ -253,12 +253,12 @@ def without_courtesies(text: str, prompt: str = "") -> str:
     """Removes sentences that only open or close an answer ("Here you go:", "Let me know if ..."), if any is left."""
     for _ in range(MOST_FRAMES):
         opened = _FIRST_SENTENCE.match(text)
-        if not opened or not _opens(opened[1], prompt) or not text[opened.end() :].strip(_NOTHING):
+        if not opened or not _opens(opened[1], prompt) or not text[opened.end() :].strip(_PUNCTUATION):
             break
         text = text[opened.end() :]
     for _ in range(MOST_FRAMES):
         at = _last_sentence(text)
-        if not at or not _closes(text[at:]) or not text[:at].strip(_NOTHING):
+        if not at or not _closes(text[at:]) or not text[:at].strip(_PUNCTUATION):
             break
         text = text[:at].rstrip()
     return text
@@ -267,7 +267,7 @@ def without_courtesies(text: str, prompt: str = "") -> str:
 def _last_sentence(text: str) -> int:
     """Returns where the last sentence begins, or 0 if it is long or the only one."""
     first = max(0, len(text) - FRAME)
-    starts = [found.end() for found in _SENTENCE_START.finditer(text, first) if text[found.end() :].strip(_NOTHING)]
+    starts = [found.end() for found in _SENTENCE_START.finditer(text, first) if text[found.end() :].strip(_PUNCTUATION)]
     return starts[-1] if starts else 0
 
 

@@ -23,7 +23,7 @@ _METRIC = {
     "money": "cent cents ct dollar dollars euro euros Cent Euro centimes centavos",
     "scale": " ".join(word for word in SCALE_WORDS if word != "M"),
 }
-_OTHERS = {
+_OTHER_UNITS = {
     "time": "month months year years",
     "length": "in inch inches ft foot feet yd yard yards mi mile miles",
     "mass": "lb lbs oz pound pounds ounce ounces ton tons",
@@ -32,7 +32,7 @@ _OTHERS = {
 _SECONDS_OF = {unit: seconds for seconds, names in _SECONDS.items() for unit in names.split()}
 _TENS = frozenset(" ".join(_METRIC.values()).split())
 _DIMENSION_OF = dict.fromkeys(_SECONDS_OF, "time") | {
-    unit: dimension for table in (_METRIC, _OTHERS) for dimension, names in table.items() for unit in names.split()
+    unit: dimension for table in (_METRIC, _OTHER_UNITS) for dimension, names in table.items() for unit in names.split()
 }
 _POWER_OF = {
     prefix + base: power

@@ -15,7 +15,7 @@ from ..core.exchange import Usage
 from .apis import FakeApi, Json, Question, dumps
 from .replies import Reply
 
-FOREVER = math.inf
+STALL = math.inf
 _LINGER_ZERO = struct.pack("ii", 1, 0)  # SO_LINGER of 0 s makes a close send RST instead of FIN
 
 
@@ -91,18 +91,18 @@ async def play(answer: HttpAnswer, request: web.BaseRequest, request_id: str, se
         if isinstance(step, Break):
             _break(request, step)
             break
-        await _take(step, request, response)
+        await _play_step(step, request, response)
         if isinstance(step, bytes):
             sent.append(len(step))
     return response
 
 
-async def _take(step: bytes | float, request: web.BaseRequest, response: web.StreamResponse) -> None:
+async def _play_step(step: bytes | float, request: web.BaseRequest, response: web.StreamResponse) -> None:
     if isinstance(step, bytes):
         if not response.prepared:
             await response.prepare(request)
         await response.write(step)
-    elif step == FOREVER:
+    elif step == STALL:
         await asyncio.Event().wait()
     elif step:
         await asyncio.sleep(step)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from ..core.exchange import Usage
 from ..core.messages import ToolCall
 from ..core.plugins import near
-from .answers import FOREVER, Break, HttpAnswer, Step, json_answer, reply_answer, stream_answer
+from .answers import STALL, Break, HttpAnswer, Step, json_answer, reply_answer, stream_answer
 from .apis import ApiError, ErrorKind, FakeApi, Question, dumps
 from .replies import Reply, complete_reply
 
@@ -219,10 +219,10 @@ def _repeat(opening: bytes, ping: bytes, seconds: float | None) -> Iterable[Step
 
 
 def huge(scene: Scene) -> HttpAnswer:
-    return _long(scene, _body(scene, _filling(scene, HUGE_BYTES)))
+    return _bill_maximum(scene, _body(scene, _filling(scene, HUGE_BYTES)))
 
 
-def _long(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
+def _bill_maximum(scene: Scene, answer: HttpAnswer) -> HttpAnswer:
     """Bills the most tokens that the model may write, however much the server sends."""
     return replace(answer, usage=replace(scene.reply.bill, output_tokens=scene.question.most_tokens or HUGE_BYTES // 4))
 
@@ -246,7 +246,7 @@ def _filling(scene: Scene, size: int) -> Iterable[bytes]:
 
 def bomb(scene: Scene) -> HttpAnswer:
     answer = _body(scene, (gzip.compress(b"".join(_filling(scene, BOMB)), 1),))
-    return _long(scene, replace(answer, headers={**answer.headers, "Content-Encoding": "gzip"}))
+    return _bill_maximum(scene, replace(answer, headers={**answer.headers, "Content-Encoding": "gzip"}))
 
 
 def says(reply: Reply) -> Callable[[Scene], HttpAnswer]:
@@ -283,9 +283,9 @@ _KNOWN = (
     Fault("refusal", "The model declines to answer.", says(_REFUSAL), ("openai", "anthropic", "gemini")),
     Fault("content_filter", "A filter ends the answer.", says(_FILTERED), ("openai", "gemini")),
     Fault("length", "The answer ends at the token limit.", says(_TOO_SHORT)),
-    Fault("stall_before_headers", "The request is taken and never answered.", only(FOREVER)),
-    Fault("stall_after_headers", "The headers come, and then nothing.", only(b"", FOREVER)),
-    Fault("stall_mid_stream", "The first half comes, and then nothing.", half_then(FOREVER)),
+    Fault("stall_before_headers", "The request is taken and never answered.", only(STALL)),
+    Fault("stall_after_headers", "The headers come, and then nothing.", only(b"", STALL)),
+    Fault("stall_mid_stream", "The first half comes, and then nothing.", half_then(STALL)),
     Fault("reset_before_headers", "The connection is reset (RST) before an answer.", only(Break.RESET)),
     Fault("reset_mid_stream", "The connection is reset (RST) in mid-answer.", half_then(0.05, Break.RESET)),
     Fault("close_before_headers", "The connection is closed (FIN) before an answer.", only(Break.CLOSE)),

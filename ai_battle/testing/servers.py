@@ -27,7 +27,7 @@ from .replies import Reply, complete_reply
 KEY = "test-key"
 Sayable = str | ToolCall | Reply | Fault | Callable[[Json], Any]
 _OPENAI, _ANTHROPIC, _OLLAMA, _GEMINI = FakeOpenAI(), FakeAnthropic(), FakeOllama(), FakeGemini()
-_MOVED = "/redirected"
+_REDIRECTED = "/redirected"
 _SHUTDOWN_SECONDS = 0.05
 
 
@@ -84,7 +84,7 @@ class FakeProvider:
     @property
     def questions(self) -> list[ReceivedRequest]:
         """The requests for an answer of a model, without those for lists and the like."""
-        return [r for r in self.requests if self._api.question(r.path.removeprefix(_MOVED), r.query, r.body)]
+        return [r for r in self.requests if self._api.question(r.path.removeprefix(_REDIRECTED), r.query, r.body)]
 
     @property
     def bill(self) -> Usage:
@@ -137,7 +137,7 @@ class FakeProvider:
             del self.requests[0]
 
     def _answer(self, received: ReceivedRequest) -> HttpAnswer:
-        path = received.path.removeprefix(_MOVED)
+        path = received.path.removeprefix(_REDIRECTED)
         question_in = self._api.question(path, received.query, received.body) if received.method == "POST" else None
         if question_in is None:
             return self._page(path, received)
@@ -158,7 +158,7 @@ class FakeProvider:
         return json_answer(body, status)
 
     def _next_answer(self, question: Question, path: str, size: int) -> HttpAnswer:
-        scripted_reply = self._next(question.model)
+        scripted_reply = self._next_reply(question.model)
         while callable(scripted_reply):
             scripted_reply = scripted_reply(question.body)
         self._check(scripted_reply)
@@ -167,7 +167,7 @@ class FakeProvider:
             return reply_answer(self._api, question, reply)
         return scripted_reply.answer(Scene(self._api, question, path, self.elsewhere, reply, scripted_reply.seconds))
 
-    def _next(self, model: str) -> Sayable:
+    def _next_reply(self, model: str) -> Sayable:
         for name in (model, ""):
             if script := self._script.get(name):
                 return script.popleft()

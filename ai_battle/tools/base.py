@@ -175,12 +175,12 @@ def _compose(name: str, parameters: Parameters) -> dict[str, Any]:
             raise ConfigError(f"The parameter {parameter!r} of {name} needs a JSON Schema, not {written!r:.80}")
     return {
         "type": "object",
-        "properties": {parameter: _own(written) for parameter, written in parameters.items()},
+        "properties": {parameter: _parameter_schema(written) for parameter, written in parameters.items()},
         "required": [parameter for parameter, written in parameters.items() if written.get("required") is True],
         "additionalProperties": False,
     }
 
 
-def _own(written: Parameters) -> dict[str, Any]:
+def _parameter_schema(written: Parameters) -> dict[str, Any]:
     """Returns the schema of one parameter without the boolean `required`, which JSON Schema keeps in the object."""
     return {key: value for key, value in written.items() if key != "required" or not isinstance(value, bool)}

@@ -175,7 +175,7 @@ class _ToolTurn:
         results: tuple[ToolResult, ...] = ()
         if requested.calls:
             if requested.after.strip():
-                await self._suspect(invented_result(requested.after, self._messages, requested.calls))
+                await self._note_claim(invented_result(requested.after, self._messages, requested.calls))
             calls = tuple(map(self._with_id, requested.calls))
             self._steps += (*response.steps, _calling(response, requested.prose, calls))
             results = await self._runner.run(calls)
@@ -231,7 +231,7 @@ class _ToolTurn:
         )
 
     async def _accept(self, response: ModelResponse) -> ModelResponse:
-        await self._suspect(unsupported_claim(response.text, self._registry.specs, self._messages))
+        await self._note_claim(unsupported_claim(response.text, self._registry.specs, self._messages))
         if response.text:
             await self._emit(TextDelta(response.text))
         return replace(response, steps=(*self._steps, *response.steps), usage=self._budget.ledger.usage)
@@ -240,7 +240,7 @@ class _ToolTurn:
         """Requests an answer as a draft, because it may yet turn out to be a call."""
         return await request_answer(self._client.client, request, drafting(self._emit), self._budget)
 
-    async def _suspect(self, claim: str) -> None:
+    async def _note_claim(self, claim: str) -> None:
         if claim:
             await self._emit(FabricationSuspected(claim))
 

@@ -111,7 +111,7 @@ def _adapter(name: str, function: Function, words: Mapping[str, str]) -> TypeAda
     except (NameError, TypeError, ValueError) as error:
         raise ConfigError(f"The annotations of {name} can't be read: {error}") from error
     listed = signature.parameters.values()
-    if hindrance := _hindrance(function, listed):
+    if hindrance := _signature_problem(function, listed):
         raise ConfigError(f"{name} can't be a tool: {hindrance}")
     fields = {one.name: _field(one, hints.get(one.name, Any), words.get(one.name, "")) for one in listed}
     try:
@@ -120,7 +120,7 @@ def _adapter(name: str, function: Function, words: Mapping[str, str]) -> TypeAda
         raise ConfigError(f"{name} can't be a tool: {error.message}") from error
 
 
-def _hindrance(function: Function, listed: Iterable[inspect.Parameter]) -> str:
+def _signature_problem(function: Function, listed: Iterable[inspect.Parameter]) -> str:
     """Returns why a function can't be called as a tool, or ""."""
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return "it yields its result; return a list instead"

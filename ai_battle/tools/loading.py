@@ -70,16 +70,16 @@ def build(settings: Tools, place: LoadContext) -> ToolRegistry:
 def by_name(name: str, parameters: Mapping[str, Any], place: LoadContext, others: list[str] | None = None) -> Tool:
     """Returns a built-in or installed tool, or that of the module with this dotted name."""
     if name in _builtin_files():
-        return make_tool(_only(tools_of(importlib.import_module(f"{BUILTIN}.{name}")), name), parameters, place)
+        return make_tool(_single(tools_of(importlib.import_module(f"{BUILTIN}.{name}")), name), parameters, place)
     for point in entry_points(group=GROUP, name=name):
         with translate_errors(f"The tool {name!r} does not load", ConfigError):
             found = point.load()
-        return make_tool(_only(tools_of(found), name) if isinstance(found, ModuleType) else found, parameters, place)
+        return make_tool(_single(tools_of(found), name) if isinstance(found, ModuleType) else found, parameters, place)
     if file := packaged_tools().get(name):
-        return make_tool(_only(from_file(file), name), parameters, place)
+        return make_tool(_single(from_file(file), name), parameters, place)
     if "." in name:
         with translate_errors(f"The tool {name!r} does not load", ConfigError):
-            return make_tool(_only(tools_of(importlib.import_module(name)), name), parameters, place)
+            return make_tool(_single(tools_of(importlib.import_module(name)), name), parameters, place)
     raise ConfigError(f"There is no tool {name!r}{plugins.near(name, [*builtin_names(), *(others or ())])}")
 
 
@@ -150,7 +150,7 @@ def _is_own_tool(thing: Any, module: ModuleType) -> bool:
     return concrete and thing.__module__ == module.__name__
 
 
-def _only(found: list[Source], name: str) -> Source:
+def _single(found: list[Source], name: str) -> Source:
     if len(found) != 1:
         raise ConfigError(f"{name} defines {len(found)} tools, so its name does not say which; use paths: instead.")
     return found[0]

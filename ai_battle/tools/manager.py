@@ -87,7 +87,7 @@ class ToolManager:
         assert tool is not None
         with collect_prints(MAX_PRINTED) as printed:
             try:
-                returned = await self._execute(tool, {name: _own(value) for name, value in call.arguments.items()})
+                returned = await self._execute(tool, {name: _own_copy(value) for name, value in call.arguments.items()})
                 with translate_errors(tool.name, _RaisedError):
                     output = bounded_output(returned, self.max_output)
             except _RaisedError as error:
@@ -124,7 +124,7 @@ class ToolManager:
             _forget(task)
 
 
-def _own(value: Any) -> Any:
+def _own_copy(value: Any) -> Any:
     """Returns a copy that the tool may change."""
     return value if isinstance(value, str | int | float | None) else deepcopy(value)
 

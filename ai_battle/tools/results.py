@@ -101,7 +101,7 @@ class _Shaping:
         for kinds, convert in CONVERSIONS:
             if isinstance(value, kinds):
                 return convert(value)
-        return self.value(_plain(value, at), at)
+        return self.value(_plain_fields(value, at), at)
 
     def _fields(self, value: Mapping[Any, Any], at: str) -> Iterator[tuple[str, Any]]:
         for key, item in value.items():
@@ -141,7 +141,7 @@ def _decode(value: bytes) -> str:
         return f"{len(value):,} bytes that are not text"
 
 
-def _plain(value: Any, at: str) -> Any:
+def _plain_fields(value: Any, at: str) -> Any:
     """Returns the fields of a record or the numbers of an array."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}

@@ -25,7 +25,7 @@ def _flags(*names: str) -> int:
 
 ROOT = _flags("O_RDONLY", "O_DIRECTORY", "O_CLOEXEC")
 STEP = ROOT | _flags("O_NOFOLLOW")
-READ = _flags("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC")
+READ_FLAGS = _flags("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC")
 CREATE = _flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_NOFOLLOW", "O_CLOEXEC")
 LONGEST, DEEPEST = 4_000, 64
 CHUNK_BYTES = 1 << 20
@@ -175,11 +175,11 @@ def must_not_hold_home(root: Path) -> None:
 
 def _must_be_writable(steps: tuple[str, ...]) -> None:
     for step in steps:
-        if (plain := _plain(step)) in AUTORUN_NAMES or plain.endswith(TASKS):
+        if (plain := _folded_name(step)) in AUTORUN_NAMES or plain.endswith(TASKS):
             raise ToolError(f"{'/'.join(steps)}: {step} is not written to, since other programs run what stands there.")
 
 
-def _plain(name: str) -> str:
+def _folded_name(name: str) -> str:
     """Returns a name as file systems compare it that ignore case, width and invisible characters."""
     seen = unicodedata.normalize("NFKC", name).casefold().rstrip(". ")
     return "".join(character for character in seen if unicodedata.category(character) != "Cf")
@@ -203,7 +203,7 @@ def _open(steps: tuple[str, ...], folder: int) -> int:
     before = _status(steps[-1], folder)
     if before and not stat.S_ISREG(before.st_mode):
         raise ToolError(f"{'/'.join(steps)} is a {kind_of(before.st_mode)}, not a file.")
-    descriptor = os.open(steps[-1], READ, dir_fd=folder)
+    descriptor = os.open(steps[-1], READ_FLAGS, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ToolError(f"{'/'.join(steps)} is not a file.")

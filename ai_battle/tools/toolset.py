@@ -113,7 +113,7 @@ class ToolSet:
         if servers := self._settings.mcp.servers:
             self._servers = await McpServers(servers, self, self._place.base, emit).__aenter__()
         names = [*dict.fromkeys(name for registry, _ in self._users for name in registry.names)]
-        for name in self._unknown(names):
+        for name in self._unknown_names(names):
             await emit(Warned(f"approval names {name!r}, but there is no such tool{near(name, names)}"))
 
     async def aclose(self) -> None:
@@ -139,7 +139,7 @@ class ToolSet:
     def _consent(self, user: ToolUser) -> Consent:
         return Consent(user.name, (self._settings.approval, user.approval), self._person)
 
-    def _unknown(self, names: list[str]) -> list[str]:
+    def _unknown_names(self, names: list[str]) -> list[str]:
         """Returns the names in approvals that no tool has. Tools of files and servers are known only now."""
         approvals = (self._settings.approval, *(user.approval for _, user in self._users))
         known = {*names, *(entry.name for entry in self._settings.registry)}

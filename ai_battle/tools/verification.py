@@ -134,12 +134,12 @@ class FairSemaphore:
             raise ToolError(f"no program could be run within {self.queue_seconds:g} s: others are running") from None
 
     def _hand_out(self) -> None:
-        while self._running.total() < self.places and (following := self._next()):
+        while self._running.total() < self.places and (following := self._next_job()):
             self._queue.remove(following)
             self._running[following.key] += 1
             following.turn.set_result(None)
 
-    def _next(self) -> "_Waiting | None":
+    def _next_job(self) -> "_Waiting | None":
         most = max(1, self.places - 1)  # the last place never goes to a key that holds all the others
         ready = (each for each in self._queue if not each.turn.done() and self._running[each.key] < most)
         return min(ready, key=lambda each: self._running[each.key], default=None)

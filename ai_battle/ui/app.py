@@ -55,8 +55,8 @@ class PageServer:
         app = web.Application(client_max_size=LARGEST_BODY)
         app.add_routes(
             [
-                web.get("/", self._static),
-                web.get("/static/{name}", self._static),
+                web.get("/", self._static_file),
+                web.get("/static/{name}", self._static_file),
                 web.get("/api/configs", self._configs),
                 web.get("/api/config", self._read_config),
                 web.put("/api/config", self._write_config),
@@ -78,7 +78,7 @@ class PageServer:
         app.on_shutdown.append(lambda app: self._runs.close())
         return app
 
-    async def _static(self, http: web.Request) -> web.StreamResponse:
+    async def _static_file(self, http: web.Request) -> web.StreamResponse:
         path = STATIC / http.match_info.get("name", "index.html")
         if path.suffix not in TYPES or not path.is_file():
             raise NoSuchRecord(f"There is no {path.name!r} here.")

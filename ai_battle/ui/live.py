@@ -32,7 +32,7 @@ from ..reporting.exports import write_reports
 from ..reporting.sentences import call_words, result_words, sentence
 from ..tools.approval import Answer
 
-GUARDED = translate_errors("This is an error in ai-battle itself; please report it", AIBattleError)
+AS_OWN_ERRORS = translate_errors("This is an error in ai-battle itself; please report it", AIBattleError)
 _numbers = count(1)
 
 
@@ -127,7 +127,7 @@ class LiveRun:
     async def _play(self, discussion: Awaitable[RunResult]) -> None:
         """Plays the run. Raises errors from before its beginning; later ones are kept as `error`."""
         try:
-            with GUARDED:
+            with AS_OWN_ERRORS:
                 self.run_dir = (await discussion).run_dir
             self._begun.set()
         except AIBattleError as error:

@@ -32,13 +32,13 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-ENTERED = "<!doctype html><html lang=en><meta http-equiv=refresh content='0;url=/'><title>ai-battle</title>"
+ENTRY_PAGE = "<!doctype html><html lang=en><meta http-equiv=refresh content='0;url=/'><title>ai-battle</title>"
 NOT_ENTERED = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>ai-battle</title><main><h1>This page needs its key</h1>"
     "<p>Open the address that <code>ai-battle ui</code> has printed last in its terminal. It holds a key that can be "
     "used once; if that was used in another browser, a new one has been printed.</p></main>"
 )
-GUARDED = translate_errors("The page failed; please report it", AIBattleError)
+AS_PAGE_ERRORS = translate_errors("The page failed; please report it", AIBattleError)
 
 
 def _new_key() -> str:
@@ -106,7 +106,7 @@ def guard(keeper: PageAccess) -> Middleware:
         if words := keeper.refusal(request):
             return web.Response(status=403, text=words)
         if request.path == "/" and keeper.enter(request):
-            response = web.Response(text=ENTERED, content_type="text/html")
+            response = web.Response(text=ENTRY_PAGE, content_type="text/html")
             response.set_cookie(keeper.cookie, keeper.session, httponly=True, samesite="Strict", path="/")
             return response
         if not keeper.knows(request):
@@ -126,7 +126,7 @@ async def _set_rules(http: web.Request, response: web.StreamResponse) -> None:
 async def _respond(http: web.Request, handler: Handler) -> web.StreamResponse:
     """Turns errors of ours into responses: JSON for the page, text for a person who opens an address."""
     try:
-        with GUARDED:
+        with AS_PAGE_ERRORS:
             return await _answer(http, handler)
     except AIBattleError as error:
         if not http.path.startswith("/api/"):

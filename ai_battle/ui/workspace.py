@@ -18,7 +18,7 @@ from ..config.problems import ConfigProblems
 from ..config.server import load_server
 from ..conversation.reading import FILE as JOURNAL
 from ..conversation.rundir import digest as digest_of
-from ..conversation.runs import RUNS, SearchHit, run_directories, search
+from ..conversation.runs import RUNS_FOLDER, SearchHit, run_directories, search
 from ..conversation.setup import load_checked, notes
 from ..core.errors import AIBattleError, ConfigError, NoSuchRecord
 from ..core.files import write_private
@@ -30,7 +30,7 @@ LEVELS, MOST_FILES = 3, 500
 """How deep folders are searched, and how many files are listed."""
 RECORDS = (JOURNAL, RESULTS)
 """Files next to the configuration of a run or a benchmark that was started: it is not one to start from."""
-SKIPPED = frozenset({"node_modules", "venv", str(RUNS)})
+SKIPPED = frozenset({"node_modules", "venv", str(RUNS_FOLDER)})
 
 
 class NotTrusted(AIBattleError):
@@ -120,16 +120,16 @@ class Workspace:
 
     def run(self, name: str) -> Path:
         """Returns the run directory with that name. Raises `NoSuchRecord` if the folder has none."""
-        found = next((run for run in run_directories(self.root / RUNS) if run.name == name), None)
+        found = next((run for run in run_directories(self.root / RUNS_FOLDER) if run.name == name), None)
         if found is None or not self._is_inside(found):
-            raise NoSuchRecord(f"There is no run {name!r} in {RUNS}.")
+            raise NoSuchRecord(f"There is no run {name!r} in {RUNS_FOLDER}.")
         return found
 
     def runs(self) -> Sequence[Path]:
-        return [*filter(self._is_inside, run_directories(self.root / RUNS))]
+        return [*filter(self._is_inside, run_directories(self.root / RUNS_FOLDER))]
 
     def search(self, words: Sequence[str]) -> Iterator[SearchHit]:
-        return (hit for hit in search(words, self.root / RUNS) if self._is_inside(hit.run_dir))
+        return (hit for hit in search(words, self.root / RUNS_FOLDER) if self._is_inside(hit.run_dir))
 
     def benchmarks(self) -> dict[str, Path]:
         """Returns the reports of benchmarks, by their folders."""

@@ -23,7 +23,7 @@ NEWEST = "~"
 """OpenRouter's prefix for a model name that means the newest model of its line."""
 
 
-def _enough(value: Any) -> None:
+def _require_tokens(value: Any) -> None:
     positive(value)
     if value < LEAST_TOKENS:
         raise ShapeError(f"must be {LEAST_TOKENS} or more, since it limits the advisor's thinking too")
@@ -40,7 +40,7 @@ _ANTHROPIC = ObjectShape(
         "name!": one_of("advisor"),
         "model!": text,
         "max_uses": positive,
-        "max_tokens": _enough,
+        "max_tokens": _require_tokens,
         "caching": {"type": text, "ttl": one_of("5m", "1h")},
         "allowed_callers": [text],
         "defer_loading": flag,

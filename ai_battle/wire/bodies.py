@@ -25,7 +25,7 @@ SURROGATES = re.compile(
     rb"|(?P<lone>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
     rb"|\\."
 )
-NOTHING: tuple[Any, ...] = (None, "", [], (), {})
+EMPTY_VALUES: tuple[Any, ...] = (None, "", [], (), {})
 ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
 """The schema of an answer that may be any JSON object."""
 
@@ -33,9 +33,9 @@ ANY_OBJECT: Mapping[str, Any] = {"type": "object", "additionalProperties": True}
 def dumps(value: Any) -> bytes:
     """Encodes JSON. Replaces lone surrogates, which are not valid Unicode, with U+FFFD."""
     try:
-        return to_json(value, inf_nan_mode="null", fallback=_plain)
+        return to_json(value, inf_nan_mode="null", fallback=_plain_value)
     except PydanticSerializationError:  # half of a surrogate pair
-        text = json.dumps(value, ensure_ascii=False, default=_plain)
+        text = json.dumps(value, ensure_ascii=False, default=_plain_value)
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
@@ -78,7 +78,7 @@ def unknown_fields(wire: str, body: Mapping[str, Any], known: frozenset[str]) ->
     """Returns the fields of `body` that are not `known`, as an `extra`. Drops empty ones."""
     if body.keys() <= known:
         return {}
-    unknown = {key: value for key, value in body.items() if key not in known and value not in NOTHING}
+    unknown = {key: value for key, value in body.items() if key not in known and value not in EMPTY_VALUES}
     return {wire: unknown} if unknown else {}
 
 
@@ -178,7 +178,7 @@ class BodyHead:
     made: dict[Hashable, Any] = field(default_factory=dict)
 
 
-HEADS: DecodeCache[BodyHead] = DecodeCache()
+HEAD_CACHE: DecodeCache[BodyHead] = DecodeCache()
 
 
 def decode_body(data: bytes) -> dict[str, Any]:
@@ -207,9 +207,9 @@ def decode_body_and_head(data: bytes) -> tuple[dict[str, Any], BodyHead]:
 
 def _decode_head(pieces: Mapping[str, bytes], size: int) -> BodyHead:
     key = (*pieces, *pieces.values())
-    if head := HEADS.get(key):
+    if head := HEAD_CACHE.get(key):
         return head
-    return HEADS.remember(key, BodyHead({name: _field(name, raw) for name, raw in pieces.items()}), size)
+    return HEAD_CACHE.remember(key, BodyHead({name: _field(name, raw) for name, raw in pieces.items()}), size)
 
 
 def checkable(body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -267,5 +267,5 @@ def _require_type(value: Any, field: str, kind: type[T]) -> T:
     return value
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else str(value)

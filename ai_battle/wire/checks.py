@@ -40,7 +40,7 @@ def check_choice(chosen: str, tools: Container[Any], place: str) -> None:
         raise ConfigError(f"{place} {chosen[:80]!r} is not one of the tools.")
 
 
-def _of(kind: type, name: str) -> Check:
+def _require_kind(kind: type, name: str) -> Check:
     def require(value: Any) -> None:
         if not isinstance(value, kind):
             raise ShapeError(f"must be {name}")
@@ -48,10 +48,10 @@ def _of(kind: type, name: str) -> Check:
     return require
 
 
-text = _of(str, "text")
-flag = _of(bool, "true or false")
-object_ = _of(dict, "an object")
-list_ = _of(list, "a list")
+text = _require_kind(str, "text")
+flag = _require_kind(bool, "true or false")
+object_ = _require_kind(dict, "an object")
+list_ = _require_kind(list, "a list")
 
 
 def number(value: Any) -> None:

@@ -36,7 +36,7 @@ STATUS_OF = {
 QUOTA = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "billing_error"}
 WRONG_KEY = {"API_KEY_INVALID"}  # Google sends it with HTTP 400; its gateways give only words
 WRONG_KEY_WORDS = r"(?i)\bapi[ _]?key (is )?(not (valid|found)|invalid|expired|missing)"
-BLOCKED = {"content_filter", "content_policy_violation"}
+BLOCKED_KINDS = {"content_filter", "content_policy_violation"}
 GARBLED = {"tool_use_failed"}  # Groq can't read the call that the model wrote; the next one may be better
 TOO_LONG_CODES = {"context_length_exceeded", "exceed_context_size_error", "request_too_large"}
 TOO_LONG = (
@@ -173,7 +173,7 @@ def read_error_reply(body: Any) -> ErrorReply:
 
     A gateway such as OpenRouter quotes the error of the provider behind it in `metadata`.
     """
-    inner = _innermost(body)
+    inner = _innermost_body(body)
     if not isinstance(inner, Mapping):
         message = _one_line(str(inner or ""))
         return ErrorReply(message, retry_after=_wait_in_words(message))
@@ -201,7 +201,7 @@ def _fault_of_field(fault: Mapping[str, Any]) -> str:
     return ": ".join(filter(None, (place, str(fault.get("msg") or ""))))
 
 
-def _innermost(body: Any) -> Any:
+def _innermost_body(body: Any) -> Any:
     while True:
         match body:
             case [first, *_]:
@@ -237,7 +237,7 @@ def _delay_in(details: list[Mapping[str, Any]]) -> float | None:
 def _provider_error(reply: ErrorReply, again: Again) -> ProviderError:
     status, message = reply.status, without_keys(reply.message)[:MESSAGE_CHARACTERS] or "no reason given"
     text = f"HTTP {status}: {message}" if status else message
-    if reply.kinds & BLOCKED:
+    if reply.kinds & BLOCKED_KINDS:
         return Refused(text, status=status)
     if _is_too_long(reply):
         return ContextTooLong(text, status=status)

@@ -57,7 +57,7 @@ STOPS: Mapping[str | None, Stop] = {
 UNUSABLE = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
 
 MARKS = frozenset({"candidates", "promptFeedback", "usageMetadata", "modelVersion"})  # one at least is in each answer
-READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
+READ_FIELDS = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
 CANDIDATE_FIELDS = frozenset({"content", "finishReason", "index"})
 
 PART_FIELDS = ("text", "functionCall", "inlineData", "fileData")
@@ -170,7 +170,7 @@ def _encode_part(part: Part, modern: bool) -> list[Body]:
         case Thinking(text):
             return [{"text": text, "thought": True, **extra}]
         case ToolCall(name, arguments, id_):
-            return [{"functionCall": {"name": name, "args": dict(arguments), **_id(id_)}, **extra}]
+            return [{"functionCall": {"name": name, "args": dict(arguments), **_id_field(id_)}, **extra}]
         case ToolResult():
             return _encode_result(part, modern)
         case Image() | Document():
@@ -179,7 +179,7 @@ def _encode_part(part: Part, modern: bool) -> list[Body]:
 
 def _encode_result(result: ToolResult, modern: bool) -> list[Body]:
     answer = {"error" if result.is_error else "output": result.text}
-    body: Body = {"name": result.call.name, "response": answer, **_id(result.call.id), **own(WIRE, result.extra)}
+    body: Body = {"name": result.call.name, "response": answer, **_id_field(result.call.id), **own(WIRE, result.extra)}
     files = [_file(shown) for shown in result.parts if isinstance(shown, Image | Document)]
     if files and modern:
         return [{"functionResponse": {**body, "parts": files}}]
@@ -192,7 +192,7 @@ def _file(file: Image | Document) -> Body:
     return {"inlineData": {"mimeType": file.media_type, "data": b64encode(file.data).decode()}}
 
 
-def _id(id_: str) -> Body:
+def _id_field(id_: str) -> Body:
     return {"id": id_} if id_ else {}
 
 
@@ -235,21 +235,21 @@ def _decode(body: Mapping[str, Any], candidate: Mapping[str, Any]) -> ModelRespo
         stop="tool_calls" if message.tool_calls and stop == "end" else stop,
         usage=decode_usage(body),
         model=field_or(body, "modelVersion", ""),
-        extra=unknown_fields(WIRE, {**body, "candidate": about}, READ),
+        extra=unknown_fields(WIRE, {**body, "candidate": about}, READ_FIELDS),
         id=str(field_or(body, "responseId", "")),
     )
 
 
 def _join_texts(parts: Iterable[Part]) -> Iterator[Part]:
     """Joins adjacent texts, so that an answer has the same parts whether it was streamed or not."""
-    for kind, run in groupby(parts, _bare):
+    for kind, run in groupby(parts, _bare_type):
         if kind is None:
             yield from run
         else:
             yield kind("".join(part.text for part in run if isinstance(part, Text | Thinking)))
 
 
-def _bare(part: Part) -> type[Text] | type[Thinking] | None:
+def _bare_type(part: Part) -> type[Text] | type[Thinking] | None:
     """Returns the type of a text without further fields. A signed text returns None, as joining would lose that."""
     match part:
         case Text(extra=extra) if not extra:

@@ -10,7 +10,7 @@ from ..core.events import Event, ToolCallDelta
 from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from . import bodies, streams
-from .bodies import ANY_OBJECT, NOTHING, count, dumps, field_or
+from .bodies import ANY_OBJECT, EMPTY_VALUES, count, dumps, field_or
 from .dialects.thinking import separate_thought
 from .errors import cut_error, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
 from .errors import http_error as decode_error
@@ -23,7 +23,7 @@ own = partial(bodies.own, WIRE)
 unknown_fields = partial(bodies.unknown_fields, WIRE)
 MESSAGE_FIELDS = frozenset(("role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"))
 CALL_FIELDS = frozenset(("id", "type", "function"))
-KNOWN = frozenset(("model", "message", "done", "done_reason", "prompt_eval_count", "eval_count"))
+KNOWN_FIELDS = frozenset(("model", "message", "done", "done_reason", "prompt_eval_count", "eval_count"))
 MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 OUTSIDE = ("keep_alive", "think", "logprobs", "top_logprobs")  # options that Ollama takes at the top level
 UNSUPPORTED = ("parallel_tool_calls",)
@@ -56,7 +56,7 @@ def _callable_tools(request: ModelRequest) -> list[ToolSpec]:
 
 
 def _encode_options(options: Mapping[str, Any], model: str) -> dict[str, Any]:
-    inside = {name: value for name, value in options.items() if value not in NOTHING and name not in UNSUPPORTED}
+    inside = {name: value for name, value in options.items() if value not in EMPTY_VALUES and name not in UNSUPPORTED}
     outside = {name: inside.pop(name) for name in OUTSIDE if name in inside}
     if "reasoning" in inside:
         outside["think"] = _think(inside.pop("reasoning"), model)
@@ -141,7 +141,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         message = _decode_message(body["message"])
         if not body.get("done"):
             raise cut_error(message.text)
-        stop, model, extra = _stop_from(body, message), field_or(body, "model", ""), unknown_fields(body, KNOWN)
+        stop, model, extra = _stop_from(body, message), field_or(body, "model", ""), unknown_fields(body, KNOWN_FIELDS)
         message = separate_thought(message, stop)
         return require_content(ModelResponse(message, stop=stop, usage=decode_usage(body), model=model, extra=extra))
 
@@ -203,9 +203,9 @@ class OllamaReader(streams.StreamReader):
         self._calls.append({**body, "id": id_})
         return ToolCallDelta(number, id_, call.name, call.malformed or dumps(call.arguments).decode())
 
-    def _unreadable(self, payload: bytes) -> ProviderError:
+    def _unreadable_payload(self, payload: bytes) -> ProviderError:
         """Blames the server's address for a bad first line, and the connection for a later one."""
-        return super()._unreadable(payload) if self._has_begun else no_answer_error(self._tokens.head)
+        return super()._unreadable_payload(payload) if self._has_begun else no_answer_error(self._tokens.head)
 
 
 StreamReader = OllamaReader

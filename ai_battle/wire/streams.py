@@ -127,14 +127,14 @@ class EventTokenizer(LineTokenizer):
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-BREAK = EventTokenizer.separator
+EVENT_BREAK = EventTokenizer.separator
 MOST_AT_ONCE = 64
 """Events that are read in one pass; a limit, since an event of another kind makes part of the pass useless."""
 
 
 def _is_text(spelled: bytes) -> bool:
     """Returns whether this is one JSON string's inside; a final backslash might escape the closing quote."""
-    return BREAK not in spelled and not spelled.endswith(b"\\")
+    return EVENT_BREAK not in spelled and not spelled.endswith(b"\\")
 
 
 class TextEvents:
@@ -163,9 +163,9 @@ class TextEvents:
             return []
         # No piece contains an empty line, so BREAK occurs only between pieces: a text with one spans several events.
         run = pieces[start : start + MOST_AT_ONCE]
-        joined = BREAK.join((*run, before))[len(before) :]
-        *spelled, rest = joined.split(after + BREAK + before)
-        if len(spelled) + rest.count(BREAK) < len(run) or b"\\" + after in joined:
+        joined = EVENT_BREAK.join((*run, before))[len(before) :]
+        *spelled, rest = joined.split(after + EVENT_BREAK + before)
+        if len(spelled) + rest.count(EVENT_BREAK) < len(run) or b"\\" + after in joined:
             spelled = [*takewhile(_is_text, spelled)]
         with suppress(ValueError):
             texts: list[str] = from_json(b'["%b"]' % b'","'.join(spelled))
@@ -265,15 +265,15 @@ class StreamReader(ABC):
                     place += len(texts)
                     continue
                 place += 1
-                self._take(pieces[place - 1], events)
+                self._take_piece(pieces[place - 1], events)
         except ProviderError:
             for piece in pieces[place:]:
                 with suppress(ProviderError):  # only the first fault is reported
-                    self._take(piece, [])
+                    self._take_piece(piece, [])
             raise
         return events
 
-    def _take(self, piece: bytes, events: list[Event]) -> None:
+    def _take_piece(self, piece: bytes, events: list[Event]) -> None:
         name, payload = self._tokens.event(piece)
         if not payload or self.is_done:
             return
@@ -288,9 +288,9 @@ class StreamReader(ABC):
             self._run.learn(piece, self._read(name, event, events))
             self._has_begun = True
         except UNREADABLE as error:
-            raise self._unreadable(payload) from error
+            raise self._unreadable_payload(payload) from error
 
-    def _unreadable(self, payload: bytes) -> ProviderError:
+    def _unreadable_payload(self, payload: bytes) -> ProviderError:
         return malformed_error(payload, self.text)
 
     def _cut_error(self) -> ProviderError:

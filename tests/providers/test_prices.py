@@ -14,7 +14,7 @@ import pytest
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
 from ai_battle.providers._names import ModelName, parse
-from ai_battle.providers._prices import FREE, TokenPrice, context_window, price
+from ai_battle.providers._prices import FREE_PRICE, TokenPrice, context_window, price
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_a_model_without_a_known_price_is_unknown_and_not_free() -> None:
 
 @pytest.mark.parametrize("provider", ["ollama", "gguf", "llamacpp", "lmstudio", "vllm", "mlx", "scripted", "replay"])
 def test_a_local_model_is_free(provider: str) -> None:
-    assert price(ModelName(provider, "any"), base_url="http://127.0.0.1:8000/v1") == FREE
-    assert FREE.cost(Usage(10, 10)) == 0.0
+    assert price(ModelName(provider, "any"), base_url="http://127.0.0.1:8000/v1") == FREE_PRICE
+    assert FREE_PRICE.cost(Usage(10, 10)) == 0.0
 
 
 def test_a_vendor_is_recognised_by_its_address() -> None:

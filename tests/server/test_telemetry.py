@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 from ai_battle.core.exchange import Usage
-from ai_battle.core.telemetry import LATEST, NAMES, OLDER, OPT_IN
+from ai_battle.core.telemetry import LATEST_CONVENTIONS, NAMES, OLDER, OPT_IN
 from ai_battle.testing import FakeProviders, fault, reply
 from tests.spans import ASKED, attributes, spans
 
@@ -89,7 +89,7 @@ async def test_each_request_is_a_span_that_tells_its_route_and_key_with_its_call
 
 async def test_the_latest_names_are_those_of_the_conventions(fakes: FakeProviders, spans: InMemorySpanExporter) -> None:
     fakes.gemini.says(reply("Yes.", usage=Usage(12, 3, cache_read_tokens=4)))
-    wish = {OPT_IN: f"http, {LATEST}"}
+    wish = {OPT_IN: f"http, {LATEST_CONVENTIONS}"}
     async with serving(fakes, BIG_MODEL="gemini/gemini-2.5-pro", **ASKED, **wish) as address:
         await ask_server(address, "/v1/messages", HELLO)
 

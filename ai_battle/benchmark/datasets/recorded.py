@@ -6,7 +6,7 @@ from . import PLACE_KEY
 from ._reading import DatasetRow, RowDataset, as_text, tools_of, with_options
 
 ROLES = ("small", "large")
-_TAKEN = ("id", "prompt", "reference", "tools", "options")
+_TASK_FIELDS = ("id", "prompt", "reference", "tools", "options")
 
 
 def create() -> RowDataset:
@@ -15,7 +15,7 @@ def create() -> RowDataset:
 
 def _task(row: DatasetRow) -> Task:
     options = tuple(map(str, row.values.get("options") or ()))
-    mine = {*_TAKEN, *(key for key in row.values if key.startswith(("small_", "large_")))}
+    mine = {*_TASK_FIELDS, *(key for key in row.values if key.startswith(("small_", "large_")))}
     return Task(
         row.text("id"),
         with_options(row.text("prompt"), options),

@@ -15,7 +15,7 @@ _DENIES = re.compile(
     r"|pas|jamais|faux|falso|sbagliat[oa]|non)\b",
     re.IGNORECASE,
 )
-_NEGATES = re.compile(r"\b(?:no|n\u00e3o|nothing|nichts|rien|nada|niente)\W*\Z", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:no|n\u00e3o|nothing|nichts|rien|nada|niente)\W*\Z", re.IGNORECASE)
 _NUMBER = r"\d{1,15}(?:[.,]\d{1,15}){0,5}"
 _DIGIT = re.compile(r"\d")
 _DENIED_NUMBER = re.compile(
@@ -54,7 +54,7 @@ def denies(text: str) -> bool:
 
 
 def negates_what_follows(text: str) -> bool:
-    return denies(_CLAUSES.split(text)[-1]) or _NEGATES.search(text) is not None
+    return denies(_CLAUSES.split(text)[-1]) or _NEGATION.search(text) is not None
 
 
 def without_denied(text: str) -> str:

@@ -21,12 +21,12 @@ class Contains:
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         if not answer.text.strip():
             return EMPTY
-        plain = _plain(answer.text)
+        plain = _folded_text(answer.text)
         missing = [self._missing_part(each, plain) for each in task.right_answers]
         return AnswerScore(0.0, f"{missing[0]!r} is not in it") if all(missing) else AnswerScore(1.0)
 
     def _missing_part(self, accepted: str, text: str) -> str:
-        return next((part for part in self._parts(accepted) if not _stands_in(_plain(part), text)), "")
+        return next((part for part in self._parts(accepted) if not _stands_in(_folded_text(part), text)), "")
 
     def _parts(self, accepted: str) -> list[str]:
         parts = accepted.split(self._separator) if self._separator else [accepted]
@@ -40,7 +40,7 @@ def _stands_in(part: str, text: str) -> bool:
     return re.search(f"{before}{re.escape(part)}{behind}", text) is not None
 
 
-def _plain(text: str) -> str:
+def _folded_text(text: str) -> str:
     return " ".join(normal_form(text).casefold().split())
 
 

@@ -53,7 +53,7 @@ class ModelJudge:
 
     def _request(self, task: Task, answer: ScoredAnswer) -> str:
         reference = f"<reference>\n{task.reference}\n</reference>" if task.reference else ""
-        places = {"question": task.prompt, "reference": reference, "answer": _harmless(answer.text[:MAX_CHARACTERS])}
+        places = {"question": task.prompt, "reference": reference, "answer": _defuse(answer.text[:MAX_CHARACTERS])}
         return self._prompt.safe_substitute(places)
 
 
@@ -63,7 +63,7 @@ def _grade(reply: str) -> int | None:
     return int(grades[-1]) if grades and int(grades[-1]) <= BEST_GRADE else None
 
 
-def _harmless(answer: str) -> str:
+def _defuse(answer: str) -> str:
     """Defuses tags in the answer, so that it can't close the tag around it and instruct the judge."""
     return re.sub(r"</?(answer|question|reference)>", r"[\1]", answer)
 

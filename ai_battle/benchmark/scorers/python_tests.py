@@ -64,10 +64,10 @@ class PythonTests:
             outcome = await self._sandbox.run(program, Path(workspace))
         if outcome.exit_code == 0 and token in outcome.stdout[-_OUTPUT_CHARACTERS:]:
             return AnswerScore(1.0)
-        return AnswerScore(0.0, _why(outcome.killed_because, outcome.stderr))
+        return AnswerScore(0.0, _failure_reason(outcome.killed_because, outcome.stderr))
 
 
-def _why(killed_because: str, stderr: str) -> str:
+def _failure_reason(killed_because: str, stderr: str) -> str:
     if killed_because:
         return f"used too much {killed_because}"
     last = stderr.strip().splitlines()[-1:]

@@ -27,7 +27,7 @@ class Regex:
         if self._pattern:
             return "a reference" if self._pattern.groups and not task.reference else ""
         wanted = [(key, text) for key in (PATTERN, FORBIDDEN) for text in _texts(task, key)]
-        return _unreadable(wanted) if wanted else f"a field {PATTERN!r}, and the scorer has no pattern of its own"
+        return _pattern_problem(wanted) if wanted else f"a field {PATTERN!r}, and the scorer has no pattern of its own"
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         text = answer.text[-MAX_CHARACTERS:]
@@ -36,7 +36,7 @@ class Regex:
         return _score_of_match(self._pattern, text, task) if self._pattern else _score_of_patterns(text, task)
 
 
-def _unreadable(wanted: Iterable[tuple[str, str]]) -> str:
+def _pattern_problem(wanted: Iterable[tuple[str, str]]) -> str:
     try:
         for key, text in wanted:
             _compile(text, key)

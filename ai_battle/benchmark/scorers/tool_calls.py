@@ -49,9 +49,9 @@ def _without_match(calls: Sequence[ToolCall], wanted: Sequence[Wanted], task: Ta
 
 
 def _fits(call: ToolCall, name: str, accepts: Callable[[Mapping[str, Any]], bool], task: Task) -> bool:
-    if call.malformed or _plain(call.name) != _plain(name):
+    if call.malformed or _accepted_name(call.name) != _accepted_name(name):
         return False
-    tool = next((tool for tool in task.tools if _plain(tool.name) == _plain(name)), None)
+    tool = next((tool for tool in task.tools if _accepted_name(tool.name) == _accepted_name(name)), None)
     return accepts(fit(call.arguments, tool.schema).arguments if tool else call.arguments)
 
 
@@ -70,12 +70,12 @@ def _call(value: Any) -> Wanted | None:
         return None
     if isinstance(value.get("name"), str):
         right = value.get("arguments") or {}
-        return (value["name"], lambda given: _same(given, right)) if isinstance(right, dict) else None
+        return (value["name"], lambda given: _is_same(given, right)) if isinstance(right, dict) else None
     (name, possible), *more = value.items() or [("", None)]
-    return None if more or not isinstance(possible, dict) else (name, lambda given: _possible(given, possible))
+    return None if more or not isinstance(possible, dict) else (name, lambda given: _is_possible(given, possible))
 
 
-def _possible(given: Mapping[str, Any], possible: Mapping[str, Any]) -> bool:
+def _is_possible(given: Mapping[str, Any], possible: Mapping[str, Any]) -> bool:
     if not given.keys() <= possible.keys():
         return False
     for name, accepted in possible.items():
@@ -83,28 +83,28 @@ def _possible(given: Mapping[str, Any], possible: Mapping[str, Any]) -> bool:
         if name not in given:
             if OMITTED not in values:
                 return False
-        elif not any(_same(given[name], value) for value in values):
+        elif not any(_is_same(given[name], value) for value in values):
             return False
     return True
 
 
-def _same(given: Any, right: Any) -> bool:
+def _is_same(given: Any, right: Any) -> bool:
     """Compares like BFCL: texts ignoring case, spacing and punctuation."""
     match given, right:
         case str(), str():
-            return _loose(given) == _loose(right)
+            return _folded_text(given) == _folded_text(right)
         case list(), list():
-            return len(given) == len(right) and all(map(_same, given, right))
+            return len(given) == len(right) and all(map(_is_same, given, right))
         case dict(), dict():
-            return given.keys() == right.keys() and all(_same(given[key], right[key]) for key in given)
+            return given.keys() == right.keys() and all(_is_same(given[key], right[key]) for key in given)
     return canonical(given) == canonical(right)
 
 
-def _loose(text: str) -> str:
+def _folded_text(text: str) -> str:
     return "".join(character for character in text.casefold() if character not in " ,./-_*^'\"")
 
 
-def _plain(name: str) -> str:
+def _accepted_name(name: str) -> str:
     """Replaces the characters that APIs don't accept in names."""
     return "".join(character if character.isalnum() else "_" for character in name)
 

@@ -61,8 +61,8 @@ def _value(node: ast.expr, depth: int) -> Any:
             return CONSTANTS[name]
         case ast.UnaryOp(op, operand) if type(op) in SIGNED:
             return SIGNED[type(op)](_value(operand, depth + 1))
-        case ast.BinOp(left, op, right) | ast.Compare(left, [op], [right]) if type(op) in BETWEEN:
-            return _within_bounds(BETWEEN[type(op)](_value(left, depth + 1), _value(right, depth + 1)))
+        case ast.BinOp(left, op, right) | ast.Compare(left, [op], [right]) if type(op) in BINARY_OPERATORS:
+            return _within_bounds(BINARY_OPERATORS[type(op)](_value(left, depth + 1), _value(right, depth + 1)))
         case ast.Call(func=ast.Name(id=name), args=given, keywords=[]) if name in FUNCTIONS:
             return _within_bounds(FUNCTIONS[name](*_values(given, depth + 1)))
         case ast.List(elts) | ast.Tuple(elts):
@@ -104,7 +104,7 @@ def _number(value: Any) -> Number:
     return value
 
 
-def _whole(function: Callable[..., int]) -> Callable[..., int]:
+def _on_integers(function: Callable[..., int]) -> Callable[..., int]:
     """Returns a function of whole numbers with a bounded argument, since its value grows fast."""
 
     def of_whole_numbers(*given: Number) -> int:
@@ -123,7 +123,7 @@ def _round(value: Number, digits: Number = 0) -> Number:
 
 CONSTANTS: Mapping[str, Any] = {"pi": math.pi, "e": math.e, "tau": math.tau, "True": True, "False": False}
 SIGNED: Mapping[type, Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
-BETWEEN: Mapping[type, Callable[[Any, Any], Any]] = {
+BINARY_OPERATORS: Mapping[type, Callable[[Any, Any], Any]] = {
     ast.Add: lambda left, right: _number(left) + _number(right),
     ast.Sub: operator.sub,
     ast.Mult: _times,
@@ -143,7 +143,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
         "sqrt", "cbrt", "exp", "log", "log2", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh",
         "cosh", "tanh", "degrees", "radians", "hypot", "floor", "ceil", "trunc", "gcd", "lcm", "isqrt",
     )},
-    **{name: _whole(getattr(math, name)) for name in ("factorial", "comb", "perm")},
+    **{name: _on_integers(getattr(math, name)) for name in ("factorial", "comb", "perm")},
     **{name: getattr(statistics, name) for name in ("mean", "median", "stdev", "pstdev", "variance")},
     "ln": math.log, "abs": abs, "min": min, "max": max, "sum": sum, "round": _round, "pow": _power,
 }  # fmt: skip

@@ -61,7 +61,7 @@ def _list(files: RootedFolder, given: Parameters) -> Fields:
     found = list(_walk(files, path)) if given.get("recursive") else files.entries(path, SCANNED)
     fitting = sorted((one for one in found if _fits(one, pattern)), key=lambda one: one.path)
     shown = [{"path": one.path, "type": one.kind, "size": one.size} for one in fitting[:LISTED]]
-    return {"entries": shown, "total": len(fitting), **_more(len(fitting) > LISTED or len(found) >= SCANNED)}
+    return {"entries": shown, "total": len(fitting), **_truncation_note(len(fitting) > LISTED or len(found) >= SCANNED)}
 
 
 def _read(files: RootedFolder, given: Parameters) -> Fields:
@@ -74,7 +74,7 @@ def _read(files: RootedFolder, given: Parameters) -> Fields:
         raise ToolError(f"{path} has no line {first:,} to begin with: {within} {len(lines):,}.")
     chosen = lines[first - 1 :][: given.get("line_count")]
     part = {} if len(chosen) == len(lines) else {"lines": f"{first} to {first + len(chosen) - 1} of {len(lines)}"}
-    return {"path": path, "content": "\n".join(chosen), "size": size, **part, **_more(size > len(data))}
+    return {"path": path, "content": "\n".join(chosen), "size": size, **part, **_truncation_note(size > len(data))}
 
 
 def _write(files: RootedFolder, given: Parameters) -> Fields:
@@ -107,11 +107,11 @@ def _search(files: RootedFolder, given: Parameters) -> Fields:
     until, left = time.monotonic() + SECONDS, SEARCHED
     for entry in _files_to_search(files, given):
         if len(matches) >= FOUND or left <= 0 or time.monotonic() > until:
-            return {"matches": matches[:FOUND], **_more(True)}
-        data = _readable(files, entry)
+            return {"matches": matches[:FOUND], **_truncation_note(True)}
+        data = _readable_bytes(files, entry)
         left -= len(data)
         matches += _lines_with(query, entry.path, data)
-    return {"matches": matches[:FOUND], **_more(len(matches) > FOUND)}
+    return {"matches": matches[:FOUND], **_truncation_note(len(matches) > FOUND)}
 
 
 ACTIONS: Mapping[str, Callable[[RootedFolder, Parameters], Fields]] = {
@@ -129,7 +129,7 @@ def _text_parameter(given: Parameters, name: str) -> str:
     return text
 
 
-def _more(there_is: bool) -> Fields:
+def _truncation_note(there_is: bool) -> Fields:
     return {"truncated": True} if there_is else {}
 
 
@@ -142,14 +142,14 @@ def _walk(files: RootedFolder, path: str) -> Iterator[Entry]:
     waiting, seen = [(path, 0)], 0
     while waiting and seen < SCANNED:
         here, depth = waiting.pop(0)
-        for entry in _inside(files, here, SCANNED - seen) if depth else files.entries(here, SCANNED):
+        for entry in _folder_entries(files, here, SCANNED - seen) if depth else files.entries(here, SCANNED):
             seen += 1
             yield entry
             if entry.kind == "folder" and depth < FOLDERS_DEEP:
                 waiting.append((entry.path, depth + 1))
 
 
-def _inside(files: RootedFolder, path: str, most: int) -> list[Entry]:
+def _folder_entries(files: RootedFolder, path: str, most: int) -> list[Entry]:
     """Returns the entries of a folder, or nothing if it can't be opened or is not a folder any more."""
     try:
         return files.entries(path, most)
@@ -167,7 +167,7 @@ def _files_to_search(files: RootedFolder, given: Parameters) -> Iterator[Entry]:
         yield Entry(path, "file", size)
 
 
-def _readable(files: RootedFolder, entry: Entry) -> bytes:
+def _readable_bytes(files: RootedFolder, entry: Entry) -> bytes:
     """Returns the bytes of a file, or nothing if it can't be read or is binary."""
     try:
         data, _ = files.read(entry.path, READ)

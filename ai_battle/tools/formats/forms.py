@@ -75,10 +75,10 @@ def _description(tool: ToolSpec) -> str:
 
 def without_tool_blocks(messages: Iterable[Message], write: WriteMessage) -> tuple[Message, ...]:
     """Returns the messages without tool blocks: calls are written by `write`, results become a user's text."""
-    return tuple(_flat(message, write) for message in messages)
+    return tuple(_flat_messages(message, write) for message in messages)
 
 
-def _flat(message: Message, write: WriteMessage) -> Message:
+def _flat_messages(message: Message, write: WriteMessage) -> Message:
     if message.tool_results:
         return Message("user", tuple(_result_parts(message)), message.speaker)
     if message.tool_calls:

@@ -177,7 +177,7 @@ class _ProgramOutput(_ProgramStream):
                 return self._message(self._read(line, by_name=False))
             except ValueError as error:
                 if b'"jsonrpc"' in line:
-                    return _unreadable(line, error)
+                    return _unreadable_line(line, error)
         raise StopAsyncIteration
 
     async def _line(self) -> bytes:
@@ -188,7 +188,7 @@ class _ProgramOutput(_ProgramStream):
             return b""
 
 
-def _unreadable(line: bytes, error: ValueError) -> UnreadableLine:
+def _unreadable_line(line: bytes, error: ValueError) -> UnreadableLine:
     try:
         message = from_json(line)
     except ValueError as broken:

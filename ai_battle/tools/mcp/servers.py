@@ -32,7 +32,7 @@ LARGEST_SCHEMA = 32_000
 LARGEST_OFFER = 400_000
 """Characters of JSON for one tool, and for all tools of a server; they are part of every request."""
 MARGIN_SECONDS = 1.0
-CHANGED = "it describes itself otherwise than when it was first used here"
+CHANGED_TOOL = "it describes itself otherwise than when it was first used here"
 
 
 class ToolRegistrar(Protocol):
@@ -205,7 +205,7 @@ class _RunningServer:
         for reason in left_out:
             await self._warn(f"The MCP server {self.name!r} offers a tool that is left out: {reason}")
         changed = self._pins.changed_names(listed)
-        return [McpTool(self, tool, CHANGED if tool.name in changed else "") for tool in listed]
+        return [McpTool(self, tool, CHANGED_TOOL if tool.name in changed else "") for tool in listed]
 
     async def _relist(self, session: Session) -> None:
         """Lists the tools again, once for all reported changes.

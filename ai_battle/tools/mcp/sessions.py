@@ -16,11 +16,11 @@ from .links import NO_REQUEST, Link
 MAX_PAGES = 100
 PAUSES = (1.0, 5.0, 30.0)
 LONGEST, LONGEST_REASON = 1_000, 300
-STALE = "Session terminated"
+STALE_SESSION = "Session terminated"
 SILENCE = {
     "Connection closed": "it closed the connection",
     "Server returned an error response": "it refuses",
-    STALE: "it has forgotten this session",
+    STALE_SESSION: "it has forgotten this session",
 }
 TOOLS_CHANGED = "notifications/tools/list_changed"
 _log = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class Session:
             with translate_errors(self._link.shown, McpServerError):
                 yield
         except McpServerError as error:
-            if _words(error) == STALE:
+            if _words(error) == STALE_SESSION:
                 self._over.set()
             raise McpServerError(self._reason(error)) from error
 

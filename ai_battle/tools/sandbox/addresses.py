@@ -123,13 +123,13 @@ def _header(text: str) -> tuple[str, str]:
 def _address(authority: str, usual_port: int) -> Address:
     found = _AUTHORITY.fullmatch(authority)
     port = int((found and found["port"]) or usual_port)
-    host = _comparable(found["host"]) if found else ""
+    host = _comparable_host(found["host"]) if found else ""
     if not host or not 0 < port < 65536:
         raise RequestRefused(400, f"{authority!r:.200} is not a host with a port")
     return Address(host, port)
 
 
-def _comparable(host: str) -> str:
+def _comparable_host(host: str) -> str:
     """Returns the host in a comparable form; "" if it is neither a name nor an address."""
     name = host.lower().removesuffix(".")
     if not name.startswith("["):

@@ -188,7 +188,7 @@ class Bubblewrap(Namespaced):
             # Mount points can't be renamed or removed, so each folder on the way to the closed one becomes a mount.
             *_same_place("--bind", map(str, paths.way_to_closed)),
             *(("--tmpfs", str(paths.closed), "--remount-ro", str(paths.closed)) if paths.closed else ()),
-            *_SEALED, *_way_to_workspace("--remount-ro", paths.workspace), "--remount-ro", "/", "--chdir", "/", "--",
+            *_READ_ONLY, *_way_to_workspace("--remount-ro", paths.workspace), "--remount-ro", "/", "--chdir", "/", "--",
         )  # fmt: skip
 
     @cached_property
@@ -201,13 +201,13 @@ class Bubblewrap(Namespaced):
         )  # fmt: skip
 
 
-_NOBODY = "65534"
+_NOBODY_ID = "65534"
 _NAMESPACES = (
-    "--unshare-all", "--unshare-user", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox",
+    "--unshare-all", "--unshare-user", "--uid", _NOBODY_ID, "--gid", _NOBODY_ID, "--hostname", "sandbox",
     "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--as-pid-1",
 )  # fmt: skip
 _MASKED = ("/proc/keys", "/proc/cmdline", "/proc/timer_list", "/proc/sched_debug")
-_SEALED = ("--remount-ro", "/dev", "--remount-ro", "/proc")  # root could write to /proc/sys
+_READ_ONLY = ("--remount-ro", "/dev", "--remount-ro", "/proc")  # root could write to /proc/sys
 _DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
 _TRUST = ("ssl/certs", "pki")  # the certificate authorities of Debian and Red Hat
 
@@ -240,7 +240,7 @@ def _own_devices() -> tuple[str, ...]:
         for name, numbers in _DEVICES.items():
             os.mknod(folder / name, stat.S_IFCHR | 0o666, os.makedev(*numbers))
             (folder / name).chmod(0o666)
-            os.chown(folder / name, int(_NOBODY), int(_NOBODY))
+            os.chown(folder / name, int(_NOBODY_ID), int(_NOBODY_ID))
         os.close(os.open(folder / "null", os.O_RDWR))
     except OSError:  # not allowed here, or not on this disk
         return ()

@@ -140,16 +140,16 @@ class Snapshot:
             if path not in self._bare:
                 self._before |= dict.fromkeys(_settings_of_bare(path)) | {path / "config": _new(path, bare=True)}
         for path, copy in self._before.items():
-            if all(map(is_folder, self._way(path.parent))) and not _matches(copy, path):
+            if all(map(is_folder, self._folders_to(path.parent))) and not _matches(copy, path):
                 _restore(path, copy)
 
-    def _way(self, folder: Path) -> list[Path]:
+    def _folders_to(self, folder: Path) -> list[Path]:
         """Returns the folders that lead to this one; if one of them has become a link, the path leads elsewhere."""
         upwards = [folder, *folder.parents]
         return upwards[upwards.index(self._workspace) :: -1]
 
     def _restore_folders(self, repository: Path) -> None:
-        for folder in self._way(repository):
+        for folder in self._folders_to(repository):
             if not is_folder(folder):
                 remove(folder)
                 folder.mkdir()
@@ -266,7 +266,7 @@ def is_programs_own(repository: Path) -> bool:
 
 
 # The comment marks the file as ours; `is_harmless` looks for it.
-_FIRST = "# A program made this repository. Of its settings those are kept that can run nothing.\n"
+_SETTINGS_HEADER = "# A program made this repository. Of its settings those are kept that can run nothing.\n"
 _LEAST = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = {}\n"
 _MAX_SETTING_BYTES = 65_536  # bytes; real settings are shorter
 _SECTION = re.compile(r'\[([A-Za-z][A-Za-z0-9-]*)(?: "([^-"\\\x00-\x1f\x7f][^"\\\x00-\x1f\x7f]{0,199})?")?\]')
@@ -296,13 +296,13 @@ def harmless(config: Path, *, bare: bool) -> bytes:
     kept = "".join(_kept_lines(_read(config)))
     if "repositoryformatversion" not in kept:
         kept = _LEAST.format(str(bare).lower()) + kept
-    return (_FIRST + kept).encode()
+    return (_SETTINGS_HEADER + kept).encode()
 
 
 def is_harmless(config: Path, *, bare: bool) -> bool:
     """Returns whether the file is exactly what `harmless` makes of it, including its first line."""
     text = _read(config)
-    return text.startswith(_FIRST) and text.encode() == harmless(config, bare=bare)
+    return text.startswith(_SETTINGS_HEADER) and text.encode() == harmless(config, bare=bare)
 
 
 def _kept_lines(text: str) -> Iterator[str]:

@@ -51,7 +51,7 @@ _CREATES = 0o100 | 0o20000000
 _INJECT_INPUT, _CONSOLE, _SET_FLAGS, _SET_EXTENDED_FLAGS = 0x5412, 0x541C, 0x40086602, 0x401C5820
 _SUPERVISOR = 1  # its process id in its own namespaces
 
-_NEVER = (
+_REFUSED_CALLS = (
     "acct", "add_key", "adjtimex", "bpf", "chroot", "clock_adjtime", "clock_settime", "delete_module",
     "fanotify_init", "file_setattr", "finit_module", "fsconfig", "fsmount", "fsopen", "fspick", "init_module",
     "ioperm", "iopl", "kcmp", "kexec_file_load", "kexec_load", "keyctl", "listmount", "lookup_dcookie",
@@ -182,7 +182,7 @@ def _has_bits(argument: int, mask: int) -> _Condition:
 
 
 def _always() -> Iterator[_SyscallRule]:
-    yield from map(_refuse, _NEVER)
+    yield from map(_refuse, _REFUSED_CALLS)
     yield from (_refuse(name, error=errno.ENOSYS) for name in _UNKNOWN)
     yield _refuse("clone", _has_bits(0, _NEW_NAMESPACES))
     # With this error programs give up; after EPERM some try again and again.

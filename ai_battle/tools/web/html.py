@@ -25,7 +25,7 @@ BLOCKS = frozenset(
     )
 )  # fmt: skip
 # Navigation, controls and drawings are not what the page is about.
-AROUND = frozenset(
+AROUND_CONTENT = frozenset(
     (
         "nav", "footer", "aside", "svg", "noscript", "template", "button", "select", "iframe", "canvas", "object",
         "dialog", "script", "style", "title",
@@ -73,7 +73,7 @@ def _tag(text: str, name: re.Match[str]) -> Generator[HtmlToken, None, int]:
     token = HtmlToken("close" if name[1] else "open", name[2].lower(), text[name.end() : max(here - 1, name.end())])
     yield token
     if token.kind == "open" and token.name in RAW and here < len(text):
-        here, content = _raw(text, here, token.name)
+        here, content = _end_of_raw(text, here, token.name)
         yield HtmlToken("text", content=_plain_text(content) if token.name in ("title", "textarea") else "")
         yield HtmlToken("close", token.name)
     return here
@@ -101,7 +101,7 @@ def _tag_end(text: str, start: int) -> int:
     return chosen + 1 if chosen >= 0 else len(text)
 
 
-def _raw(text: str, start: int, name: str) -> tuple[int, str]:
+def _end_of_raw(text: str, start: int, name: str) -> tuple[int, str]:
     """Returns the position after the closing tag of an element without markup inside, and its content."""
     closing = re.compile(rf"</{name}\b[^>]{{0,100}}>?", re.IGNORECASE).search(text, start)
     return (closing.end(), text[start : closing.start()]) if closing else (len(text), "")
@@ -126,17 +126,17 @@ def readable_page(html: str, url: str = "", ends: float = inf) -> ReadablePage:
 
     Raises `TimeoutError` at `ends`, by the monotonic clock: threads can't be stopped from outside.
     """
-    found = list(_until(ends, islice(tokens(html), MOST)))
+    found = list(_tokens_until(ends, islice(tokens(html), MOST)))
     title = _title(found)
-    for chosen in (_inside(found, ("article", "main")), found):
-        page = _PageText(url, AROUND).read(_until(ends, chosen))
+    for chosen in (_tokens_inside(found, ("article", "main")), found):
+        page = _PageText(url, AROUND_CONTENT).read(_tokens_until(ends, chosen))
         if len(page.text) >= ENOUGH:
             return ReadablePage(title, page.text, tuple(page.links))
-    page = _PageText(url, frozenset(("script", "style", "template", "title"))).read(_until(ends, found))
+    page = _PageText(url, frozenset(("script", "style", "template", "title"))).read(_tokens_until(ends, found))
     return ReadablePage(title, page.text, tuple(page.links))
 
 
-def _until(ends: float, found: Iterable[HtmlToken]) -> Iterator[HtmlToken]:
+def _tokens_until(ends: float, found: Iterable[HtmlToken]) -> Iterator[HtmlToken]:
     for number, token in enumerate(found):
         if number % CLOCK_CHECKS == 0 and monotonic() >= ends:
             raise TimeoutError
@@ -248,7 +248,7 @@ def _title(found: list[HtmlToken]) -> str:
     return ""
 
 
-def _inside(found: list[HtmlToken], names: tuple[str, ...]) -> list[HtmlToken]:
+def _tokens_inside(found: list[HtmlToken], names: tuple[str, ...]) -> list[HtmlToken]:
     """Returns the tokens inside any of these elements."""
     kept: list[HtmlToken] = []
     depth = 0

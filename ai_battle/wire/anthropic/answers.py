@@ -41,7 +41,7 @@ ERRORS = {
     503: "overloaded_error", 504: "timeout_error", 529: "overloaded_error",
 }  # fmt: skip
 # Fields that our values hold elsewhere than in `extra`. Each client gets a new id.
-_READ = frozenset({"id", "type", "role", "content", "model", "stop_reason", "usage"})
+_READ_FIELDS = frozenset({"id", "type", "role", "content", "model", "stop_reason", "usage"})
 _BLOCK = TaggedShape("type", {**BLOCKS, "tool_use": {"id": text, "name!": text}})
 _ANSWER = ObjectShape({"content!": [_BLOCK], "model": text, "stop_details": object_})
 
@@ -145,7 +145,7 @@ def _decode(body: Mapping[str, Any]) -> ModelResponse:
     parts = with_ids(tuple(decode_block(block, calls) for block in body["content"]))
     reason = body.get("stop_reason")
     stop = STOPS.get(reason, "end")
-    extra = unknown_fields(WIRE, body, _READ if reason == STOP_REASONS[stop] else _READ - {"stop_reason"})
+    extra = unknown_fields(WIRE, body, _READ_FIELDS if reason == STOP_REASONS[stop] else _READ_FIELDS - {"stop_reason"})
     if iterations := _iterations(body):
         extra[WIRE] = {**own(WIRE, extra), "usage": body["usage"]}
     return ModelResponse(
@@ -167,7 +167,7 @@ def _advisors(iterations: list[dict[str, Any]]) -> Iterator[tuple[str, Usage]]:
 
 PING = b'event: ping\ndata: {"type":"ping"}\n\n'
 STOP = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
-ENDS = b"}}\n\n"
+DELTA_END = b"}}\n\n"
 DELTAS = {
     "text": b'"text_delta","text":',
     "thinking": b'"thinking_delta","thinking":',
@@ -366,7 +366,7 @@ class MessagesWriter(BlockWriter):
         return start + _event("content_block_delta", {"index": block.index, "delta": delta})
 
     def _grow_block(self, block: AnswerBlock, fragment: str) -> bytes:
-        return b"".join((self._before, dumps(fragment), ENDS))
+        return b"".join((self._before, dumps(fragment), DELTA_END))
 
     def _close_block(self, block: AnswerBlock) -> bytes:
         end = _event("content_block_stop", {"index": block.index})

@@ -21,15 +21,15 @@ TEXT = {"type": text, "text!": text}
 _SOURCE = TaggedShape(
     "type", {"base64": {"media_type!": text, "data!": base64}, "url": {"url!": text}, "text": {"data!": text}}
 )
-_SHOWN: dict[str, Shape] = {
+_RESULT_PARTS: dict[str, Shape] = {
     "text": TEXT, "image": {"source!": _SOURCE}, "document": {"source!": _SOURCE, "title": text},
 }  # fmt: skip
-_RETURNED = text_or([TaggedShape("type", _SHOWN)], "a list of blocks")
+_RESULT_CONTENT = text_or([TaggedShape("type", _RESULT_PARTS)], "a list of blocks")
 BLOCKS: dict[str, Shape] = {
-    **_SHOWN,
+    **_RESULT_PARTS,
     "thinking": {"thinking!": text, "signature": text},
     "tool_use": {"id!": text, "name!": text, "input": text_or(object_, "an object")},
-    "tool_result": {"tool_use_id!": text, "content": _RETURNED, "is_error": flag},
+    "tool_result": {"tool_use_id!": text, "content": _RESULT_CONTENT, "is_error": flag},
 }
 """The shapes of blocks by type. Blocks of other types and all other fields are passed on unchanged."""
 _CARRIED = TaggedShape("type", BLOCKS).names
@@ -94,7 +94,7 @@ def decode_block(block: Mapping[str, Any], calls: Calls) -> Part:
     """
     kind = block["type"]
     if kind not in _CARRIED:
-        return (Thinking if kind == "redacted_thinking" else Text)("", extra=_whole(block))
+        return (Thinking if kind == "redacted_thinking" else Text)("", extra=_unknown_block(block))
     extra = unknown_fields(WIRE, block, _CARRIED[kind])
     match kind:
         case "text":
@@ -126,7 +126,7 @@ def content_blocks(content: Any) -> Iterable[Mapping[str, Any]]:
 
 def _decode_file(block: Mapping[str, Any], extra: Mapping[str, Any]) -> Image | Document | Text:
     if not (source := _decode_source(block["type"], block["source"])):
-        return Text("", extra=_whole(block))
+        return Text("", extra=_unknown_block(block))
     is_image = block["type"] == "image"
     return Image(*source, extra=extra) if is_image else Document(*source, block.get("title") or "", extra=extra)
 
@@ -165,7 +165,7 @@ def _in_result(part: Part, block: Mapping[str, Any]) -> Text | Image | Document:
     is_in_words = isinstance(part, Document) and part.media_type.startswith("text/")
     if isinstance(part, Text | Image | Document) and not is_whole_block(part) and not is_in_words:
         return part
-    return Text(_words(block), extra=_whole(block))
+    return Text(_words(block), extra=_unknown_block(block))
 
 
 def _words(block: Mapping[str, Any]) -> str:
@@ -182,7 +182,7 @@ def _words(block: Mapping[str, Any]) -> str:
     return ""
 
 
-def _whole(block: Mapping[str, Any]) -> dict[str, Any]:
+def _unknown_block(block: Mapping[str, Any]) -> dict[str, Any]:
     return {WIRE: {"block": dict(block)}}
 
 

@@ -52,14 +52,14 @@ HIGHEST = {"temperature": 1.0}  # other APIs allow up to 2
 
 _SAMPLING = ("temperature", "top_p", "top_k")
 _NUMBERS = ("max_tokens", *_SAMPLING)
-_KNOWN = {*_SAMPLING, "max_tokens", "stop", "reasoning", "parallel_tool_calls", "cache"}
+_KNOWN_OPTIONS = {*_SAMPLING, "max_tokens", "stop", "reasoning", "parallel_tool_calls", "cache"}
 _MODEL = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 
 
 def unsupported_options(options: Mapping[str, Any], version: str = CURRENT, model: str = "") -> tuple[str, ...]:
     """Returns the names of given options that a request to `model` omits."""
     given = present(options)
-    refused = {name for name in given if name not in _KNOWN}
+    refused = {name for name in given if name not in _KNOWN_OPTIONS}
     level = given.get("reasoning", "none")
     reasons = level in BUDGETS and _thinks(model) != "never"
     if not reasons and level != "none":
@@ -197,11 +197,11 @@ def _level(came: Mapping[str, Any]) -> str | None:
 Tools: TypeAlias = tuple[tuple[ToolSpec, ...], dict[str, Any]]
 
 
-_THEIRS = rejection("is a tool call, which only the assistant may send")
-_SAID = {"user": {**BLOCKS, "tool_use": _THEIRS}, "assistant": {**BLOCKS, RESULT_BLOCK: RESULT}, "system": BLOCKS}
+_NO_CALL = rejection("is a tool call, which only the assistant may send")
+_ROLES = {"user": {**BLOCKS, "tool_use": _NO_CALL}, "assistant": {**BLOCKS, RESULT_BLOCK: RESULT}, "system": BLOCKS}
 _MESSAGE = TaggedShape(
     "role",
-    {role: {"content!": text_or([TaggedShape("type", blocks)], "a list of blocks")} for role, blocks in _SAID.items()},
+    {role: {"content!": text_or([TaggedShape("type", blocks)], "a list of blocks")} for role, blocks in _ROLES.items()},
     strict_kinds=True,
 )
 _TOOL = ObjectShape({"name!": text, "description": text, "input_schema!": tool_schema})
@@ -225,10 +225,10 @@ _REQUEST = ObjectShape(
 )
 READ = _REQUEST.names - {"metadata"} | {"tools"}
 """The fields that a request for a model of another API can be made of."""
-OURS = frozenset({"system", "tools", "reasoning"})  # keys of `extra` that are not fields of the body
+OWN_KEYS = frozenset({"system", "tools", "reasoning"})  # keys of `extra` that are not fields of the body
 
-MARK = {"cache_control": {"type": "ephemeral"}}
-MARK_BYTES = b"," + dumps(MARK)[1:]
+CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
+MARK_BYTES = b"," + dumps(CACHE_MARK)[1:]
 ROLES: Mapping[Role, bytes] = {"system": b"system", "user": b"user", "tool": b"user", "assistant": b"assistant"}
 TURNS = {role: b'{"role":"%b","content":[' % theirs for role, theirs in ROLES.items()}
 
@@ -245,7 +245,7 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False, v
     head = {"model": model} | encode_options(request, model, version) | _encode_system(request)
     if stream:
         head["stream"] = True
-    head |= {name: value for name, value in extra.items() if name not in OURS}
+    head |= {name: value for name, value in extra.items() if name not in OWN_KEYS}
     tools = [*map(_encode_tool, request.tools), *map(dumps, extra.get("tools", ()))]
     offered = (b',"tools":[', b",".join(tools), b"]") if tools else ()
     return b"".join((dumps(head)[:-1], *offered, b',"messages":[', *turns(_encode_messages(request, version)), b"]}"))
@@ -332,7 +332,7 @@ def _encode_system(request: ModelRequest) -> dict[str, Any]:
         return {"system": came}
     if not system:
         return {}
-    return {"system": [{"type": "text", "text": system, **MARK}] if request.options.get("cache") else system}
+    return {"system": [{"type": "text", "text": system, **CACHE_MARK}] if request.options.get("cache") else system}
 
 
 def _decode_system(system: str | Iterable[Mapping[str, Any]]) -> tuple[str, dict[str, Any]]:

@@ -30,10 +30,10 @@ _PLAIN = {str: ("string",), int: ("integer", "number"), float: ("number",), bool
 _KINDS: dict[str, Any] = {"string": str, "boolean": bool, "array": list, "null": type(None), "object": Mapping}
 _KINDS |= {"integer": (), "number": ()}
 _WORDS = {"type", "title", "description", "default", "examples", "format"}
-_USUAL = {"type", "title", "description", "properties", "required", "additionalProperties", "$schema"}
+_USUAL_KEYWORDS = {"type", "title", "description", "properties", "required", "additionalProperties", "$schema"}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _LONGEST_NUMBER = 400  # characters
-_NOTHING: Any = object()
+_NO_VALUE: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _fits_plainly(arguments: Mapping[str, Any], schema: Schema) -> bool:
     """Returns whether all names are known and all values plainly right: the usual case, in a twentieth of the time."""
     properties = schema.get("properties", {})
     return (
-        schema.keys() <= _USUAL
+        schema.keys() <= _USUAL_KEYWORDS
         and arguments.keys() <= properties.keys()
         and arguments.keys() >= set(schema.get("required", ()))
         and all(
@@ -158,27 +158,27 @@ class _Walk:
             is_integer = isinstance(value, float) and "integer" in types and "number" not in types
             return int(value) if is_integer else value
         meant = _conversion(value, types)
-        if meant is _NOTHING:
+        if meant is _NO_VALUE:
             meant = self._list_of(value, types, schema)
-        if meant is not _NOTHING:
+        if meant is not _NO_VALUE:
             return self._mend(value, meant, at)
         self._problem(at, f"expected {description_of(schema, self.root)}, got {short_json(value)}")
         return value
 
     def _list_of(self, value: Any, types: tuple[str, ...], schema: Schema) -> Any:
-        """Returns the value as a list if the schema wants one and its items fit, else `_NOTHING`."""
+        """Returns the value as a list if the schema wants one and its items fit, else `_NO_VALUE`."""
         if value is None or "array" not in types:
-            return _NOTHING
+            return _NO_VALUE
         listed = _as_list(value)
         items = {key: schema[key] for key in ("items", "prefixItems") if key in schema}
-        return _NOTHING if self._try(listed, items)[1].problems else listed
+        return _NO_VALUE if self._try(listed, items)[1].problems else listed
 
     def _choice(self, value: Any, schema: Schema, at: str) -> Any:
         """Replaces the value by the only choice that differs just in case, separators or number versus text."""
         choices = schema.get("enum", ())
         if not choices or canonical(value) in map(canonical, choices) or not isinstance(value, str | int):
             return value
-        meant = [choice for choice in choices if _loose(choice) == _loose(value)]
+        meant = [choice for choice in choices if _folded_name(choice) == _folded_name(value)]
         return self._mend(value, meant[0], at) if len(meant) == 1 and not isinstance(value, bool) else value
 
     def _object(self, value: dict[str, Any], schema: Schema, at: str) -> dict[str, Any]:
@@ -256,8 +256,8 @@ def _meant_names(given: Schema, declared: Schema) -> dict[str, str]:
     """Returns the declared name for each unknown name with only one candidate; none if two mean the same."""
     free: dict[str, list[str]] = {}
     for name in declared.keys() - given.keys():
-        free.setdefault(_loose(name), []).append(name)
-    found = {name: free.get(_loose(name), ()) for name in given if name not in declared}
+        free.setdefault(_folded_name(name), []).append(name)
+    found = {name: free.get(_folded_name(name), ()) for name in given if name not in declared}
     meant = {name: names[0] for name, names in found.items() if len(names) == 1}
     return meant if len(set(meant.values())) == len(meant) else {}
 
@@ -286,50 +286,50 @@ def _has_type(value: Any, types: tuple[str, ...]) -> bool:
 
 
 def _conversion(value: Any, types: tuple[str, ...]) -> Any:
-    """Converts the value to one of `types`; returns `_NOTHING` if there is no way, or more than one."""
-    meant = [one for name in types if (one := _as_type(value, name)) is not _NOTHING]
-    return meant[0] if len({canonical(one) for one in meant}) == 1 else _NOTHING
+    """Converts the value to one of `types`; returns `_NO_VALUE` if there is no way, or more than one."""
+    meant = [one for name in types if (one := _as_type(value, name)) is not _NO_VALUE]
+    return meant[0] if len({canonical(one) for one in meant}) == 1 else _NO_VALUE
 
 
 def _as_type(value: Any, name: str) -> Any:
     if name == "string" and isinstance(value, bool | int | float):
         return json.dumps(value)
     if not isinstance(value, str):
-        return _NOTHING
+        return _NO_VALUE
     word = value.strip().lower() if len(value) < _LONGEST_NUMBER else ""
     if name in ("integer", "number"):
         return _number(word, name)
     if name == "object":
         return _read_json(value, "{")
     words: dict[str, dict[str, Any]] = {"boolean": {"true": True, "false": False}, "null": {"null": None, "none": None}}
-    return words.get(name, {}).get(word, _NOTHING)
+    return words.get(name, {}).get(word, _NO_VALUE)
 
 
 def _number(text: str, name: str) -> Any:
     if not _NUMBER.fullmatch(text):
-        return _NOTHING
+        return _NO_VALUE
     number = int(text) if text.lstrip("+-").isdigit() else float(text)
     if name == "integer" and isinstance(number, float):
-        return int(number) if is_whole(number) else _NOTHING
-    return _NOTHING if number in (float("inf"), float("-inf")) else number
+        return int(number) if is_whole(number) else _NO_VALUE
+    return _NO_VALUE if number in (float("inf"), float("-inf")) else number
 
 
 def _as_list(value: Any) -> list[Any]:
     """Decodes a list written as JSON text, or makes a list of the one value."""
-    read = _read_json(value, "[") if isinstance(value, str) else _NOTHING
-    return [value] if read is _NOTHING else list(read)
+    read = _read_json(value, "[") if isinstance(value, str) else _NO_VALUE
+    return [value] if read is _NO_VALUE else list(read)
 
 
 def _read_json(text: str, opening: str) -> Any:
-    """Decodes JSON text that begins with `opening`, else returns `_NOTHING`."""
+    """Decodes JSON text that begins with `opening`, else returns `_NO_VALUE`."""
     if not text.lstrip().startswith(opening):
-        return _NOTHING
+        return _NO_VALUE
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        return _NOTHING
+        return _NO_VALUE
 
 
-def _loose(name: Any) -> str:
+def _folded_name(name: Any) -> str:
     """Normalizes case and separators, so that `filePath` equals `file_path`."""
     return re.sub(r"[\s_-]", "", str(name)).casefold()

@@ -35,7 +35,7 @@ _SPELLED = re.compile(
     r"(?:<server_name>[^<>]{0,80}</server_name>\s*)?(?:<tool>\s*(?=<name>))?<(?P<tag>name|tool|tool_name|function|function_name)>\s*(?P<name>[\w.\-/:]+)\s*</(?P=tag)>"
     r"\s*(?:<(?P<given>arguments|parameters|args|input|tool_input)>\s*|(?=<\w))"
 )
-_OLD = tag_notation(r"(?:</parameters>\s*)?</invoke>")
+_OLD_TAGS = tag_notation(r"(?:</parameters>\s*)?</invoke>")
 _TAGS = tag_notation(r"(?:\]<\]minimax\[>\[)?</(?:\w+:)?(?:invoke|function|tool)>")
 _PEOPLE = frozenset({"assistant", "user", "system", "all"})
 _RESUME = re.compile(r"</|<[|｜]|\n\s*\n|```|\[END_TOOL_REQUEST\]")
@@ -49,7 +49,7 @@ _PLAIN_HEADER = re.compile(
 )
 _RECIPIENT = re.compile(r"\bto=([\w.\-]+)\s*\Z")
 _MESSAGE_END = re.compile(r"<\|(?:end|start|channel|return|call)\|>")
-_CALLED = re.compile(r"\s*<\|call\|>")
+_CALL_END = re.compile(r"\s*<\|call\|>")
 _KEYWORD = re.compile(r"\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_][\w\-]*(?:\\_[\w\-]*)*)(?P=quote)\s*(?:=(?!=)|:(?!/))\s*")
 _PLACEHOLDER = re.compile(rf"(?!{QUOTE.pattern}|{CONSTANT.pattern})[A-Za-z_.\s]")
 _TOOL_NAME = re.compile(r"\s*TOOL_NAME:[ \t]*(?P<name>[^\n`]+?)[ \t\r]*(?:\n|(?=`{3}))")
@@ -160,7 +160,7 @@ def _read_element(source: Source, element: re.Match[str], tools: OfferedTools) -
     given = _OBJECT.match(source.text, element.end()) if element["name"] else None
     if given:
         return read_object_for(source, name, (element.start(), given.end()), tools)
-    notation = CHANNELS if element["channel"] else _OLD if element["old"] else _TAGS
+    notation = CHANNELS if element["channel"] else _OLD_TAGS if element["old"] else _TAGS
     if notation is _TAGS and PARAMETERS.is_end(source.text, element.end()):
         notation = PARAMETERS
     return _read_tagged(source, (element.start(), element.end()), name, notation, tools)
@@ -225,7 +225,7 @@ def read_message(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     recipient, start = _recipient(source.text, header)
     if recipient not in _PEOPLE:
         piece = read_object_for(source, recipient, (start, header.end()), tools)
-        return replace(piece, end=source.end_of(_CALLED, piece.end))
+        return replace(piece, end=source.end_of(_CALL_END, piece.end))
     if header.groupdict().get("channel") != "analysis":
         return Piece(at, header.end())
     end = source.find(_MESSAGE_END, header.end())

@@ -40,7 +40,7 @@ _PREFIX = re.compile(r"(?:functions?|tools?|default_api|api|namespace)[.:/]")
 _SUFFIX = re.compile(r"(?::\d+|\(\)|\.call|<[|｜].*)$", re.DOTALL)
 _FOLDED = re.compile(r"[^0-9A-Za-z]+|(?<=[a-z0-9])(?=[A-Z])")
 _WELL_FORMED = re.compile(r"[A-Za-z_][\w.\-/:]{0,127}\Z")
-_NOTHING: Mapping[str, Any] = {}
+_NO_SCHEMA: Mapping[str, Any] = {}
 
 
 class UnknownTool(Exception):
@@ -73,7 +73,7 @@ class OfferedTools:
         if self.open:
             return plain if _WELL_FORMED.match(plain) else None
         if self._served is None:
-            self._served = _unambiguous((name.partition(":")[2] or name, name) for name in self._schemas)
+            self._served = _unambiguous_tools((name.partition(":")[2] or name, name) for name in self._schemas)
         return self.find(name) or self._served.get(_fold(plain)) or None
 
     def find(self, name: str) -> str | None:
@@ -87,7 +87,7 @@ class OfferedTools:
         shorter = _PREFIX.sub("", plain, count=1)
         exact = next((each for each in (plain, shorter) if each in self._schemas), None)
         if self._folded is None:
-            self._folded = _unambiguous((name, name) for name in self._schemas)
+            self._folded = _unambiguous_tools((name, name) for name in self._schemas)
         return exact or self._folded.get(_fold(shorter)) or self._folded.get(_fold(plain)) or None
 
     def as_offered(self, call: ToolCall) -> ToolCall:
@@ -106,11 +106,11 @@ class OfferedTools:
         return tuple(self._schemas)
 
     def properties(self, name: str) -> Mapping[str, Any]:
-        found = self._schemas.get(name, _NOTHING).get("properties")
-        return found if isinstance(found, Mapping) else _NOTHING
+        found = self._schemas.get(name, _NO_SCHEMA).get("properties")
+        return found if isinstance(found, Mapping) else _NO_SCHEMA
 
     def required_names(self, name: str) -> tuple[str, ...]:
-        found = self._schemas.get(name, _NOTHING).get("required")
+        found = self._schemas.get(name, _NO_SCHEMA).get("required")
         return tuple(found) if isinstance(found, list | tuple) else ()
 
     def has_all_required(self, name: str, given: Iterable[str]) -> bool:
@@ -120,11 +120,11 @@ class OfferedTools:
 def _name_and_schema(tool: Offer) -> tuple[str, Mapping[str, Any]]:
     match tool:
         case str():
-            return tool, _NOTHING
+            return tool, _NO_SCHEMA
         case ToolSpec():
             return tool.name, tool.schema
     schema = tool.get("parameters") or tool.get("schema") or tool.get("input_schema")
-    return str(tool.get("name", "")), schema if isinstance(schema, dict | Mapping) else _NOTHING
+    return str(tool.get("name", "")), schema if isinstance(schema, dict | Mapping) else _NO_SCHEMA
 
 
 def _writes(tool: Offer) -> bool:
@@ -142,7 +142,7 @@ def _fold(name: str) -> str:
     return _FOLDED.sub("_", name).strip("_").lower()
 
 
-def _unambiguous(spellings: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _unambiguous_tools(spellings: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Returns the tools by their folded spellings, with "" for a form that two tools share."""
     folded: dict[str, str] = {}
     for spelling, name in spellings:

@@ -6,12 +6,12 @@ from functools import lru_cache
 
 from .reading import Source
 
-CALLING = frozenset(
+CALL_LABELS = frozenset(
     {"tool", "tool_call", "tool_calls", "tool_code", "tool-call", "tool-calls", "toolcall", "toolcalls", "tool_request"}
     | {"tool_use", "function", "function_call", "functions", "action", "call"}
 )
 _PROGRAMS = frozenset({"python", "py", "python3"})
-READABLE = CALLING | _PROGRAMS | {"", "json", "jsonc", "json5", "jsonl", "xml", "tools"}
+READABLE = CALL_LABELS | _PROGRAMS | {"", "json", "jsonc", "json5", "jsonl", "xml", "tools"}
 
 _FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})[ \t]*(?P<language>[\w.+#\-/]*)(?P<rest>[^\n`]*)(?:\n|\Z)")
 _GLUED = re.compile(
@@ -22,8 +22,8 @@ _GLUED = re.compile(
 _FENCED_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})", re.MULTILINE)
 _WINDOW_CHARACTERS = 2_000
 _INDENT = re.compile(r"[ \t\u200b\ufeff]*(?:[-*+]|\d+[.)])?[ \t]*")
-_LISTED = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s{2}")
-_ANSWERED = re.compile(
+_LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s{2}")
+_ANSWER_LABEL = re.compile(
     r"\b(?:tool|function)[ _-]?(?:response|result|output)s?\W{0,4}$|^\W*observation\W{0,4}$", re.IGNORECASE
 )
 _TRACED = re.compile(r"\s*File \"[^\"\n]*\", line \d")
@@ -74,12 +74,12 @@ def is_set_off(source: Source, at: int, before: str) -> bool:
     above = source.text[start - 300 if start > 300 else 0 : start]
     line = above.rstrip().rpartition("\n")[2]
     is_indented = before.startswith(("    ", "\t")) and not before.strip() and above.rstrip(" \t").endswith("\n\n")
-    return (is_indented and not _LISTED.match(line)) or _says_answer(before.strip() or line)
+    return (is_indented and not _LIST_ITEM.match(line)) or _says_answer(before.strip() or line)
 
 
 def holds_fences(source: Source, fence: Fence) -> bool:
     """Returns whether a block has extra marks to quote other blocks; in JSON they may be for a string instead."""
-    if fence.language in CALLING:
+    if fence.language in CALL_LABELS:
         return False
     if fence.language != "json":
         return True
@@ -129,7 +129,7 @@ def is_answer(source: Source, at: int) -> bool:
 
 
 def _says_answer(label: str) -> bool:
-    return _ANSWERED.search(label, max(0, len(label) - 40)) is not None or _TRACED.match(label) is not None
+    return _ANSWER_LABEL.search(label, max(0, len(label) - 40)) is not None or _TRACED.match(label) is not None
 
 
 def is_quotation(text: str, start: int, end: int) -> bool:

@@ -32,7 +32,7 @@ _GOES_ON_BESIDE = re.compile(_CLOSINGS + r"[ \t]*(?=[^\W\d_])")
 _GOES_ON_BELOW = re.compile(rf"\s*{_CLOSINGS}\s*(?=[^\W\d_])")
 _BELOW = re.compile(r"(?>(?:</[^<>\n]{1,80}>|[\s\])}`~'\"”»,])*)")
 _LOWER_WORDS = re.compile(r"(?P<first>[^\W\d_])[^\W\d_]*,? [^\W\d_]")
-_LISTED = re.compile(r"\s*(?:[-*+•・]|\(?\w{1,2}[.)])\s*[\"'`\[]*\Z")
+_LIST_ITEM = re.compile(r"\s*(?:[-*+•・]|\(?\w{1,2}[.)])\s*[\"'`\[]*\Z")
 _CHOICE = re.compile(
     r"\W*(?P<stem>[^\W\d_]{0,40}?)\s?\(?(?P<mark>\b[A-Za-z]|\d{1,2}|[一二三四五六甲乙丙①-⑨])(?:\s*[:：.)）、\-–—]|\s*\Z)"
 )
@@ -126,7 +126,7 @@ def _are_choices(pieces: Sequence[Piece], gaps: Sequence[str], *, goes_on: bool,
     if (
         goes_on
         and len(pieces) > 1
-        and all(p.is_bare and _LISTED.match(lead) for p, lead in zip(pieces, leads, strict=True))
+        and all(p.is_bare and _LIST_ITEM.match(lead) for p, lead in zip(pieces, leads, strict=True))
     ):
         return True
     return _are_labels_of_choices(leads, goes_on=goes_on, writes=writes)
@@ -155,7 +155,7 @@ def _gaps(text: str, pieces: Sequence[Piece]) -> list[str]:
 def _without_thoughts(gap: str) -> str:
     """Removes reasoning and invented observations."""
     observed = _OBSERVED.search(gap) if "Observation" in gap else None
-    return thinking.CLOSE.split(gap[: observed.start()] if observed else gap)[-1]
+    return thinking.CLOSING_TAG.split(gap[: observed.start()] if observed else gap)[-1]
 
 
 def _words_of(text: str) -> str:

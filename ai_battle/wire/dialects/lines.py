@@ -116,11 +116,11 @@ def _take_all(source: Source, at: int, tool: str, tools: OfferedTools, given: di
     while end is not None and (found := _entry(source.text, end)):
         if found.start() > end and tools.has_all_required(tool, given):
             break
-        end = _take(source, found, tools.properties(tool), given)
+        end = _add_entry(source, found, tools.properties(tool), given)
     return end
 
 
-def _take(source: Source, entry: re.Match[str], properties: Any, given: dict[str, Any]) -> int | None:
+def _add_entry(source: Source, entry: re.Match[str], properties: Any, given: dict[str, Any]) -> int | None:
     """Adds an entry to the arguments and returns its end, or None if it is not an argument."""
     key, value = entry["key"], entry["value"]
     if key in properties and entry.re is _ENTRY:

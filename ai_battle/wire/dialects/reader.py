@@ -171,7 +171,7 @@ class StreamingReader:
         """Scans the held text. The more is held, the later the next scan (`_due`), so that the work stays linear."""
         text = self._context + "".join(self._held)
         start = len(self._context)
-        safe = self._safe(text, start)
+        safe = self._safe_position(text, start)
         self._context = text[max(0, safe - _CONTEXT_CHARACTERS) : safe]
         self._scanner = self._scanner.resume_at("", 0, safe - len(self._context))
         self._held = [text[safe:]]
@@ -179,7 +179,7 @@ class StreamingReader:
         self._due = 0 if self._size < _SMALL_CHARACTERS else self._size + self._size // 8
         return text[start:safe]
 
-    def _safe(self, text: str, start: int) -> int:
+    def _safe_position(self, text: str, start: int) -> int:
         """Returns the position before which no call is or may begin, and keeps the scanner's state there."""
         scanner = self._scanner.resume_at(text, start)
         states, begin, last = [(start, self._scanner)], len(text), None

@@ -9,7 +9,7 @@ from . import thinking
 from .bodies import read_block, read_block_of_tool, read_bodies, read_enclosed, read_message
 from .calls import OfferedTools
 from .fences import (
-    CALLING,
+    CALL_LABELS,
     READABLE,
     Fence,
     fence_at,
@@ -166,11 +166,11 @@ class Scanner:
     def _unless_shown(self, piece: Piece | None) -> Piece | None:
         """Returns the piece, or prose if the value is a part of a program's line or an indented example."""
         if not piece or not is_shown_value(self.source, self._fence, piece.start):
-            return _bare(piece)
+            return _bare_piece(piece)
         return Piece(piece.start, piece.end, cut=piece.cut) if piece.is_call else None
 
     def _read_parenthesis(self, found: re.Match[str]) -> Piece | None:
-        piece = _bare(read_parenthesis(self.source, found.start(), self.tools))
+        piece = _bare_piece(read_parenthesis(self.source, found.start(), self.tools))
         if piece and piece.calls and is_within_code(self.source, self._fence, piece.start, piece.calls[0].name):
             return Piece(piece.start, piece.end)
         return piece
@@ -205,7 +205,7 @@ class Scanner:
         if fence.language not in READABLE:
             return read_block_of_tool(self.source, at, fence, self.tools) or self._skip_block(at, fence)
         self._fence = fence
-        if fence.language in CALLING:
+        if fence.language in CALL_LABELS:
             return self._read_calling_block(at, fence)
         return replace(self._skip_to(at, fence.inside), opens_block=True)
 
@@ -259,7 +259,7 @@ class Scanner:
         return len(line) < 12 and not line.strip("* #-_")
 
 
-def _bare(piece: Piece | None) -> Piece | None:
+def _bare_piece(piece: Piece | None) -> Piece | None:
     if piece:
         piece.is_bare = True
     return piece
@@ -267,8 +267,8 @@ def _bare(piece: Piece | None) -> Piece | None:
 
 _Opener = tuple[re.Pattern[str], Callable[[Scanner, re.Match[str]], Piece | None], bool]
 _THINKING: tuple[_Opener, ...] = (
-    (thinking.OPEN, Scanner._skip_thinking, True),
-    (thinking.CLOSE, Scanner._end_thinking, True),
+    (thinking.OPENING_TAG, Scanner._skip_thinking, True),
+    (thinking.CLOSING_TAG, Scanner._end_thinking, True),
 )
 _EXAMPLES: tuple[_Opener, ...] = (
     (_NOT_OURS, Scanner._skip_definitions, True),
@@ -287,7 +287,7 @@ _OPENERS: dict[str, tuple[_Opener, ...]] = {
     "<｜": _TOKENS,
     "</": _THINKING,
     "<": (
-        (thinking.OPEN, Scanner._skip_thinking, True),
+        (thinking.OPENING_TAG, Scanner._skip_thinking, True),
         *_EXAMPLES,
         (_MARKER, Scanner._read_marked, False),
         (ATTRIBUTES, Scanner._read_attributes, False),

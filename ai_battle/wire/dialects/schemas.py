@@ -21,7 +21,7 @@ _HOLD_A_SCHEMA = frozenset({"items", "additionalProperties", "not", "if", "then"
 _MOST_HOPS, _DEEPEST, _DEEPEST_DESCRIBED = 20, 50, 3
 _DEEPEST_FIELDS, _MOST_FIELDS = 2, 20  # of objects in a description, which a schema may nest without end
 _LONGEST_SHOWN, _LONGEST_MATCHED = 60, 10_000  # characters shown, and characters that a pattern is run on
-_WHOLE = "the schema"
+_ROOT = "the schema"
 _EXACT, _DEEPEST_VALUE, _MOST_BITS = 2**53, 200, 10_000
 
 
@@ -114,7 +114,7 @@ def _scalar_description(types: Any, format_: Any) -> str:
 
 def schema_problems(schema: Any) -> list[str]:
     """Returns the errors in a JSON Schema, each with its place."""
-    return list(_problems(schema, _WHOLE, schema if isinstance(schema, Mapping) else {}, 0))
+    return list(_problems(schema, _ROOT, schema if isinstance(schema, Mapping) else {}, 0))
 
 
 def _problems(schema: Any, at: str, root: Schema, depth: int) -> Iterator[str]:
@@ -125,7 +125,7 @@ def _problems(schema: Any, at: str, root: Schema, depth: int) -> Iterator[str]:
         yield f"{at}: nested too deeply"
         return
     for key, value in schema.items():
-        inside = f"{at}.{key}".removeprefix(f"{_WHOLE}.")
+        inside = f"{at}.{key}".removeprefix(f"{_ROOT}.")
         yield from _keyword_problems(key, value, inside)
         for step, child in _children(key, value):
             if not isinstance(child, bool):
@@ -185,17 +185,17 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str
 
 def canonical(value: Any) -> str:
     """Returns JSON text that is the same for equal values, whatever the order of keys and for both 1 and 1.0."""
-    return _CANONICAL.encode(_plain(value))
+    return _CANONICAL.encode(_plain_number(value))
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
+def _plain_number(value: Any, depth: int = 0) -> Any:
     match value:
         case Mapping() | list() | tuple() if depth > _DEEPEST_VALUE:
             return "..."
         case Mapping():
-            return {str(key): _plain(item, depth + 1) for key, item in value.items()}
+            return {str(key): _plain_number(item, depth + 1) for key, item in value.items()}
         case list() | tuple():
-            return [_plain(item, depth + 1) for item in value]
+            return [_plain_number(item, depth + 1) for item in value]
         case int() if value.bit_length() > _MOST_BITS:  # Python refuses to format such numbers as decimals
             return hex(value)
     return int(value) if is_whole(value) else value

@@ -9,11 +9,11 @@ from ...core.messages import Message, Text, Thinking
 
 _NAME = r"(?:\w+:)?(?:think|thinking|thought|reasoning|reflection|scratchpad)"
 _CLOSING_TAG = re.compile(f"</{_NAME}>")
-OPEN = re.compile(
+OPENING_TAG = re.compile(
     rf"<(?P<tag>{_NAME})>"
     r"|(?P<square>\[THINK\])|(?P<cohere><\|START_THINKING\|>)|(?P<gemma><\|channel>\s*thought)|(?P<kimi>◁think▷)"
 )
-CLOSE = re.compile(rf"</{_NAME}>|\[/THINK\]|<\|END_THINKING\|>|◁/think▷|\[BEGIN FINAL RESPONSE\]")
+CLOSING_TAG = re.compile(rf"</{_NAME}>|\[/THINK\]|<\|END_THINKING\|>|◁/think▷|\[BEGIN FINAL RESPONSE\]")
 _CLOSERS = {
     "square": re.compile(r"\[/THINK\]"),
     "cohere": re.compile(r"<\|END_THINKING\|>"),
@@ -40,7 +40,7 @@ class ThoughtFilter:
         if self._is_past:
             return text
         self._held = (self._held + text).lstrip()
-        if not self._closer and (opened := OPEN.match(self._held)):
+        if not self._closer and (opened := OPENING_TAG.match(self._held)):
             self._closer = closer(opened)
         if not self._closer:  # a shorter text may still become an opening tag
             self._is_past = len(self._held) >= _LONGEST_TAG

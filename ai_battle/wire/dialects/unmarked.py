@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"^\s*\d{1,2}[.)]\s")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
 _LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z|<!\[CDATA\Z")
 _SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;.!?]?(?: |\Z)")
-_ON = re.compile(r"[\])}`'\"]*,? [^\W\d_A-Z]+(?=[ ,]|\.?(?:\s|\Z))|\]\(")
+_CONTINUATION = re.compile(r"[\])}`'\"]*,? [^\W\d_A-Z]+(?=[ ,]|\.?(?:\s|\Z))|\]\(")
 _GIVES = re.compile(r"[`\]]? ?(?:->|=>|→|⇒) ?[\[{\"'\d]")
 _CALL_BEFORE = re.compile(r"[\w.]+\([^\n]*\)[;,]")
 _WINDOW_CHARACTERS = 160
@@ -39,10 +39,10 @@ _UNDECIDED_CHARACTERS = 120  # characters before the end of the text within whic
 _ACTION = re.compile(
     r"(?:(?P<sure>[Aa]ction)|Tool|Function|✿FUNCTION✿)(?:[ _](?:[Nn]ame|[Cc]all))?(?: \d{1,3})?\**\s*:\**[ \t]*"
 )
-_GIVEN = r"(?:[Aa]ction[ _][Ii]nput|(?:(?:Tool|Function) )?(?:Input|Arguments|Args)|✿ARGS✿)(?: \d{1,3})?"
+_INPUT_LABEL = r"(?:[Aa]ction[ _][Ii]nput|(?:(?:Tool|Function) )?(?:Input|Arguments|Args)|✿ARGS✿)(?: \d{1,3})?"
 _STRUCTURE = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=[{\[]\s*[{\[\"'\w]|<)")
 _INPUT = re.compile(
-    rf"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**{_GIVEN}(?P<label>\**\s*:\**[ \t]*)"
+    rf"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**{_INPUT_LABEL}(?P<label>\**\s*:\**[ \t]*)"
     r"(?P<below>\r?\n(?=[ \t]*(?:[-*•+][ \t]+)?[*_`]*\w))?"
 )
 _BRACKETS = re.compile(r"(?P<name>[\w.\-/:]+)\[(?P<value>[^\[\]\n]*)\]")
@@ -50,7 +50,7 @@ _INPUT_OBJECT = re.compile(r"\s*(?:`+\w*\s*|[\"'](?=\{))?(?:(?://|#)[^\n]*\n\s*)
 _GROWING_ACTION = re.compile(r"[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2}\Z")
 # Lines with a tool and its arguments are a call only if nothing but other calls follow; else they describe it.
 _ALONE = re.compile(r"\s*(?:\Z|[*_]*(?:Action|Observation|Tool|Function|✿)|`{3})")
-_PARTED = re.compile(r"(?:(?<=\n)|[ \t]*\n?)(?:\s*\Z|[ \t]*\n|`{3})|[ \t]*\n(?![ \t]*[\w*_-]+:)")
+_CALL_END = re.compile(r"(?:(?<=\n)|[ \t]*\n?)(?:\s*\Z|[ \t]*\n|`{3})|[ \t]*\n(?![ \t]*[\w*_-]+:)")
 _GROWING = re.compile(r"\s*[^\n]{0,40}\Z")
 _REST = re.compile(r"`?(?:\s*`{3,}(?=\s|$))?")
 OBSERVED = re.compile(r"Observation\**\s*:")
@@ -99,7 +99,7 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
         or (source.before(start, 80) or text[start]) in _CHANGED
         # the call's result follows, or the sentence continues after it
         or _GIVES.match(text, end)
-        or (_SENTENCE.search(before) and _ON.match(text, end))
+        or (_SENTENCE.search(before) and _CONTINUATION.match(text, end))
     )
     return _quotation(source, piece) if is_mentioned else piece
 
@@ -150,7 +150,7 @@ def _read_named_object(source: Source, tool: str, place: tuple[int, int], tools:
         if whole and whole.calls:
             return _unless_mentioned(source, whole)
     piece = read_object_for(source, tool, place, tools)
-    is_mentioned = piece.calls and _ON.match(source.text, piece.end)
+    is_mentioned = piece.calls and _CONTINUATION.match(source.text, piece.end)
     return _quotation(source, piece) if is_mentioned else _unless_mentioned(source, piece)
 
 
@@ -290,7 +290,7 @@ def read_line(source: Source, at: int, tools: OfferedTools) -> Piece | None:
         return Piece(at, error.at, cut=True)
     if call is None or not call.arguments:
         return None
-    if _PARTED.match(source.text, end):
+    if _CALL_END.match(source.text, end):
         return Piece(at, end, [call], is_bare=True)
     return None if source.text.find("\n", end) >= 0 else Piece(at, end, cut=True)
 

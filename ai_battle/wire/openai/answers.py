@@ -15,7 +15,7 @@ from ..bodies import count, dumps, field_or, given_id, read_arguments
 from ..dialects.thinking import separate_thought
 from ..errors import empty_answer, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
 from ..streams import DONE, StreamReader
-from .messages import KNOWN as MESSAGE_FIELDS
+from .messages import KNOWN_FIELDS as MESSAGE_FIELDS
 from .messages import REFUSES, Quirks, assistant_body, decode_answer, decode_words, is_refusal, own, unknown_fields
 
 STOPS: Mapping[Any, Stop] = {
@@ -23,7 +23,7 @@ STOPS: Mapping[Any, Stop] = {
     "refusal": "refusal",
 }  # fmt: skip
 REASONS = {"end": "stop", "stop_sequence": "stop", "pause": "stop", "refusal": "stop"}
-KNOWN = frozenset(("object", "choices", "usage", "model", "obfuscation"))
+KNOWN_FIELDS = frozenset(("object", "choices", "usage", "model", "obfuscation"))
 CHOICE_FIELDS = frozenset(("index", "message", "delta", "finish_reason"))
 
 OWN_FIELDS = frozenset(("id", "created", "choice"))  # fields of an answer that are not copied from the upstream's
@@ -51,7 +51,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         message = decode_answer(choice["message"])
         stop, model = _stop_from(choice.get("finish_reason"), message), field_or(body, "model", "")
         message = separate_thought(message, stop)
-        extra = unknown_fields({**body, "choice": own(unknown_fields(choice, CHOICE_FIELDS))}, KNOWN)
+        extra = unknown_fields({**body, "choice": own(unknown_fields(choice, CHOICE_FIELDS))}, KNOWN_FIELDS)
         usage, id_ = decode_usage(body), given_id(body)
         return require_content(ModelResponse(message, stop=stop, usage=usage, model=model, extra=extra, id=id_))
 
@@ -137,9 +137,9 @@ def encode_error(status: int, message: str, kind: str = "", request_id: str = ""
     return dumps({"error": {"message": message, "type": what, "param": None, "code": code}})
 
 
-NONE: frozenset[str] = frozenset()
-PLAIN = frozenset(("role", "content"))
-END = b"data: [DONE]\n\n"
+NO_FIELDS: frozenset[str] = frozenset()
+PLAIN_FIELDS = frozenset(("role", "content"))
+STREAM_END = b"data: [DONE]\n\n"
 CHUNK_ENDS = b'},"finish_reason":null}]}\n\n'
 CALL_ENDS = b"}}]" + CHUNK_ENDS
 
@@ -194,7 +194,7 @@ class ChatReader(StreamReader):
             return ""  # requests ask for one choice, so further ones are dropped
         delta = choice.get("delta") or {}
         content = delta.get("content")
-        if isinstance(content, str) and delta.keys() <= PLAIN:
+        if isinstance(content, str) and delta.keys() <= PLAIN_FIELDS:
             self._say_or_think(content, events)
             return "" if self._has_ended(choice, events) or not self._splitter.is_past else content
         self._read_rare(delta, events)
@@ -212,7 +212,7 @@ class ChatReader(StreamReader):
             self._end_content(events, is_cut=STOPS.get(reason) == "length")
             _merge(self._choice, choice, CHOICE_FIELDS | {"logprobs"})
         if probabilities:
-            _merge(self._choice, {"logprobs": probabilities}, NONE)
+            _merge(self._choice, {"logprobs": probabilities}, NO_FIELDS)
         return bool(reason or probabilities)
 
     def _read_rare(self, delta: dict[str, Any], events: list[Event]) -> None:
@@ -257,7 +257,7 @@ def _merge(into: dict[str, Any], fields: Mapping[str, Any], known: frozenset[str
         if key in known or value in (None, "", [], {}):
             continue
         if isinstance(value, dict):
-            _merge(into.setdefault(key, {}), value, NONE)
+            _merge(into.setdefault(key, {}), value, NO_FIELDS)
         elif isinstance(value, list):
             into[key] = into.get(key, []) + value
         else:
@@ -297,11 +297,11 @@ class ChatWriter(BlockWriter):
         return {"id": f"chatcmpl-{token_hex(16)}", **head}
 
     @cached_property
-    def _before(self) -> bytes:
+    def _chunk_head(self) -> bytes:
         return b"data: " + dumps(self._head)[:-1] + b',"choices":[{"index":0,"delta":{'
 
     def begin(self) -> bytes:
-        return self._before + b'"role":"assistant","content":""' + CHUNK_ENDS
+        return self._chunk_head + b'"role":"assistant","content":""' + CHUNK_ENDS
 
     def finish(self, response: ModelResponse) -> bytes:
         rest = self.finish_blocks(response.message)
@@ -311,7 +311,7 @@ class ChatWriter(BlockWriter):
         more = {name: value for name, value in extra.items() if name not in OWN_FIELDS}
         last = _chunk({**self._head, "choices": [choice], **more})
         usage = {**self._head, "choices": [], "usage": encode_usage(response.usage)}
-        return rest + last + (_chunk(usage) if self._usage else b"") + END
+        return rest + last + (_chunk(usage) if self._usage else b"") + STREAM_END
 
     def whole(self, response: ModelResponse) -> bytes:
         return encode_response(response, self._model)
@@ -321,7 +321,7 @@ class ChatWriter(BlockWriter):
 
     def ping(self) -> bytes:
         """Returns an empty delta. The API has no ping, and clients don't count a comment as an event."""
-        return self._before + CHUNK_ENDS
+        return self._chunk_head + CHUNK_ENDS
 
     def _open_block(self, block: AnswerBlock) -> bytes:
         if block.kind != "call":
@@ -329,16 +329,16 @@ class ChatWriter(BlockWriter):
         extra = own(block.part.extra) if block.part else {}
         function = {"name": block.name, "arguments": ""}
         call = {"index": block.position, "id": block.id, "type": "function", "function": function, **extra}
-        return self._before + b'"tool_calls":' + dumps([call]) + CHUNK_ENDS
+        return self._chunk_head + b'"tool_calls":' + dumps([call]) + CHUNK_ENDS
 
     def _grow_block(self, block: AnswerBlock, fragment: str) -> bytes:
         if block.kind == "call":
             call = b'"tool_calls":[{"index":%d,"function":{"arguments":' % block.position
-            return b"".join((self._before, call, dumps(fragment), CALL_ENDS))
+            return b"".join((self._chunk_head, call, dumps(fragment), CALL_ENDS))
         field = b'"content":' if block.kind == "text" else b'"reasoning_content":'
         if block.part and is_refusal(block.part):
             field = b'"refusal":'
-        return b"".join((self._before, field, dumps(fragment), CHUNK_ENDS))
+        return b"".join((self._chunk_head, field, dumps(fragment), CHUNK_ENDS))
 
     def _close_block(self, block: AnswerBlock) -> bytes:
         return b""

@@ -36,7 +36,7 @@ unknown_fields = partial(bodies.unknown_fields, WIRE)
 NAME_LENGTH = 64  # characters that OpenAI allows
 NOT_IN_NAMES = re.compile(r"[\s<|\\/>]+")
 ROLES: Mapping[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-PLAIN: Mapping[Role, bytes] = {role: b'{"role":"%s","content":' % role.encode() for role in ROLES.values()}
+MESSAGE_HEADS: Mapping[Role, bytes] = {role: b'{"role":"%s","content":' % role.encode() for role in ROLES.values()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +76,21 @@ CONTENT = text_or([lambda part: None if isinstance(part, str) else _PART(part)],
 CUSTOM = rejection("has the type custom, which this server does not support: offer a function that takes a text")
 _FUNCTION = {"name!": text, "arguments": text_or(object_, "an object")}
 _CALL = TaggedShape("type", {"function": {"id": text, "function!": _FUNCTION}, "custom": CUSTOM}, otherwise="function")
-_ASKED = {"content!": CONTENT, "name": text}
-_ANSWERED = dict.fromkeys(("name", "reasoning_content", "reasoning", "refusal"), text)
+_TEXT_MESSAGE = {"content!": CONTENT, "name": text}
+_ANSWER_FIELDS = dict.fromkeys(("name", "reasoning_content", "reasoning", "refusal"), text)
 _MESSAGE = TaggedShape(
     "role",
     {
-        "system": _ASKED,
-        "developer": _ASKED,
-        "user": _ASKED,
-        "assistant": {**_ANSWERED, "content": CONTENT, "tool_calls": [_CALL]},
+        "system": _TEXT_MESSAGE,
+        "developer": _TEXT_MESSAGE,
+        "user": _TEXT_MESSAGE,
+        "assistant": {**_ANSWER_FIELDS, "content": CONTENT, "tool_calls": [_CALL]},
         "tool": {"content": CONTENT, "tool_call_id!": text},
         "function": {"content": CONTENT, "name": text},
     },
     strict_kinds=True,
 )
-KNOWN = frozenset[str]().union(*_MESSAGE.names.values())
+KNOWN_FIELDS = frozenset[str]().union(*_MESSAGE.names.values())
 CALL_FIELDS = _CALL.names["function"] | {"index"}
 
 
@@ -106,7 +106,7 @@ def encode_messages(request: ModelRequest, quirks: Quirks) -> bytes:
     every = [message.encoded for message in messages]
     # C-level iterators, as a long conversation has many messages, nearly all of them encoded already.
     for message in compress(messages, map(not_, map(contains, every, repeat(key)))):
-        plain = _plain(message)
+        plain = _plain_message(message)
         message.encoded.update({key: plain} if plain else _encode_message(message, quirks, key, after))
     if not any(map(contains, every, repeat(after))):  # the usual case
         return b",".join(map(itemgetter(key), every))
@@ -140,15 +140,15 @@ def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:
 
 def decode_answer(body: Mapping[str, Any]) -> Message:
     """Decodes a model's message, ignoring the role that it states."""
-    return Message("assistant", with_ids(tuple(_decode_parts(body))), extra=unknown_fields(body, KNOWN))
+    return Message("assistant", with_ids(tuple(_decode_parts(body))), extra=unknown_fields(body, KNOWN_FIELDS))
 
 
-def _plain(message: Message) -> bytes:
+def _plain_message(message: Message) -> bytes:
     """Encodes a message that is only one text, in a third of the usual time. Returns b"" for any other."""
     part = message.parts[0] if len(message.parts) == 1 else None
     if type(part) is not Text or part.extra or message.speaker or message.extra or message.role == "tool":
         return b""
-    return b"".join((PLAIN[message.role], dumps(part.text), b"}"))
+    return b"".join((MESSAGE_HEADS[message.role], dumps(part.text), b"}"))
 
 
 def _encode_message(message: Message, quirks: Quirks, key: str, after: str) -> dict[str, bytes]:
@@ -214,14 +214,14 @@ def _decode_result(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> To
     identity = field_or(body, "tool_call_id", "")
     call = calls.get(identity) or ToolCall(field_or(body, "name", ""), id=identity)
     shown = tuple(part for part in decode_content(body.get("content")) if isinstance(part, Content))
-    return ToolResult(call, shown, extra=unknown_fields(body, KNOWN))
+    return ToolResult(call, shown, extra=unknown_fields(body, KNOWN_FIELDS))
 
 
 def _decode_message(body: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> Iterable[Message]:
     role = body["role"]
     if role in ("tool", "function"):
         return (Message("tool", (_decode_result(body, calls),)),)
-    extra = unknown_fields(body, KNOWN)
+    extra = unknown_fields(body, KNOWN_FIELDS)
     return (Message(ROLES[role], tuple(_decode_parts(body)), field_or(body, "name", ""), extra=extra),)
 
 

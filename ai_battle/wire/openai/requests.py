@@ -5,7 +5,16 @@ from typing import Any, TypeAlias, cast
 
 from ...core.exchange import ModelRequest, RawBody, ToolSpec
 from ...core.messages import Text
-from ..bodies import ANY_OBJECT, NOTHING, DecodeCache, PatternSearch, checkable, dumps, encode_raw, with_raw_messages
+from ..bodies import (
+    ANY_OBJECT,
+    EMPTY_VALUES,
+    DecodeCache,
+    PatternSearch,
+    checkable,
+    dumps,
+    encode_raw,
+    with_raw_messages,
+)
 from ..checks import (
     ObjectShape,
     Shape,
@@ -56,7 +65,7 @@ def _check_deprecated(value: object) -> None:
         raise ShapeError("is deprecated and not supported: use tools and tool_choice")
 
 
-def _one(value: object) -> None:
+def _require_one(value: object) -> None:
     if value != 1:
         raise ShapeError("must be 1: this server gives one answer")
 
@@ -69,7 +78,7 @@ _REQUEST = ObjectShape(
         **dict.fromkeys(("functions", "function_call"), _check_deprecated),
         "messages!": list_of(at_least=1),
         "tool_choice": word_or(("auto", "none", "required"), _CHOICE),
-        "n": _one,
+        "n": _require_one,
         "stream": flag,
         "stream_options": {"include_usage": flag},
         "response_format": TaggedShape("type", {"json_schema": {"json_schema": {"schema": tool_schema}}}),
@@ -173,7 +182,7 @@ def _allowed_tools(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, 
 
 def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
     """Encodes options. Passes on those that this API does not define, since many servers accept more."""
-    encoded = {name: value for name, value in options.items() if name not in UNSUPPORTED and value not in NOTHING}
+    encoded = {name: value for name, value in options.items() if name not in UNSUPPORTED and value not in EMPTY_VALUES}
     if "max_tokens" in encoded:
         encoded[quirks.max_tokens] = encoded.pop("max_tokens")
     if "reasoning" in encoded:

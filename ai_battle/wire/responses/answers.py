@@ -43,7 +43,7 @@ _REFUSAL = _Growth("refusal", "refusal", "content_part", {"content_index": 0})
 _SUMMARY = _Growth("reasoning_summary_text", "text", "reasoning_summary_part", {"summary_index": 0})
 _CALL = _Growth("function_call_arguments", "arguments")
 _CUSTOM = _Growth("custom_tool_call_input", "input")
-_NEVER = _Growth("", "")
+_NO_GROWTH = _Growth("", "")
 
 
 class ResponsesWriter(BlockWriter):
@@ -64,7 +64,7 @@ class ResponsesWriter(BlockWriter):
         self._output: list[dict[str, Any]] = []
         self._status = "completed"
         self._number = 0
-        self._growth = _NEVER
+        self._growth = _NO_GROWTH
         self._place: dict[str, Any] = {}
         self._before = b""
 
@@ -131,7 +131,7 @@ class ResponsesWriter(BlockWriter):
     def _close_block(self, block: AnswerBlock) -> bytes:
         item = self._item(block)
         self._output.append(item)
-        closing = self._end_content(item) if self._growth is not _NEVER else b""
+        closing = self._end_content(item) if self._growth is not _NO_GROWTH else b""
         return closing + self._event("response.output_item.done", {"output_index": block.index, "item": item})
 
     def _end_content(self, item: dict[str, Any]) -> bytes:
@@ -150,7 +150,7 @@ class ResponsesWriter(BlockWriter):
             tool = self._tools.get(block.name)
             return _CUSTOM if tool and tool.is_custom else _CALL
         if block.kind == "whole" or _is_silent(block):
-            return _NEVER
+            return _NO_GROWTH
         if block.kind == "thinking":
             return _SUMMARY
         return _REFUSAL if _is_refused(block) else _TEXT

@@ -44,17 +44,17 @@ _PART = TaggedShape(
     },
 )
 _CONTENT = text_or([_PART], "a list of parts")
-_CALLED = {"call_id!": text, "name!": text, "namespace": text}
-_RETURNED = {"call_id!": text, "output!": _CONTENT}
+_CALL_FIELDS = {"call_id!": text, "name!": text, "namespace": text}
+_RESULT_FIELDS = {"call_id!": text, "output!": _CONTENT}
 ITEM = TaggedShape(
     "type",
     {
         "message": {"role!": one_of(*ROLES), "content!": _CONTENT},
         "reasoning": {"summary": [_TEXT], "content": [_TEXT], "encrypted_content": text},
-        "function_call": {**_CALLED, "arguments!": text, "input": text},
-        "custom_tool_call": {**_CALLED, "arguments": text, "input!": text},
-        "function_call_output": _RETURNED,
-        "custom_tool_call_output": _RETURNED,
+        "function_call": {**_CALL_FIELDS, "arguments!": text, "input": text},
+        "custom_tool_call": {**_CALL_FIELDS, "arguments": text, "input!": text},
+        "function_call_output": _RESULT_FIELDS,
+        "custom_tool_call_output": _RESULT_FIELDS,
         advice.OPENROUTER_TOOL: advice.ITEM,
     },
     otherwise="message",

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest, ToolSpec, object_schema
 from ...core.messages import Message
-from ..bodies import ANY_OBJECT, NOTHING, own
+from ..bodies import ANY_OBJECT, EMPTY_VALUES, own
 from ..checks import (
     ObjectShape,
     TaggedShape,
@@ -44,13 +44,13 @@ Find: TypeAlias = Callable[[str], Awaitable[T | None]]
 NO_PARAMETERS: Mapping[str, Any] = {"type": "object", "properties": {}}
 TAKES_TEXT = object_schema({"input": {"type": "string"}})
 
-_OURS = {
+_TOOL_TYPES = {
     "function": {"name!": text, "description": text, "parameters": tool_schema},
     "custom": {"name!": text, "description": text},
 }
-CLIENT_TOOLS = frozenset((*_OURS, "namespace"))
+CLIENT_TOOLS = frozenset((*_TOOL_TYPES, "namespace"))
 """The types of tools that the client runs; OpenAI runs those of other types."""
-_TOOL = TaggedShape("type", {**_OURS, "namespace": {"name!": text, "tools!": [TaggedShape("type", _OURS)]}})
+_TOOL = TaggedShape("type", {**_TOOL_TYPES, "namespace": {"name!": text, "tools!": [TaggedShape("type", _TOOL_TYPES)]}})
 _NAMED = {"name!": text, "namespace": text}
 _ALLOWED = {"mode": one_of("auto", "required"), "tools!": [{"name": text, "namespace": text}]}
 _CHOICE = TaggedShape("type", {"function": _NAMED, "custom": _NAMED, "allowed_tools": _ALLOWED})
@@ -104,7 +104,7 @@ def _split_system(messages: list[Message]) -> tuple[list[str], tuple[Message, ..
 
 def _refuse(body: Mapping[str, Any]) -> None:
     for name, why in UNSUPPORTED.items():
-        if body.get(name) not in (*NOTHING, False):
+        if body.get(name) not in (*EMPTY_VALUES, False):
             raise ConfigError(f"{name} is not supported: {why}.")
 
 
@@ -182,14 +182,14 @@ def _decode_choice(choice: Any, names: frozenset[str]) -> tuple[str, frozenset[s
         case "none" | "required":
             return choice, names
         case {"type": "function" | "custom"}:
-            check_choice(_flat(choice), names, "tool_choice.name")
-            return _flat(choice), names
+            check_choice(_flat_tool_name(choice), names, "tool_choice.name")
+            return _flat_tool_name(choice), names
         case {"type": "allowed_tools", "tools": list(tools)}:
-            return choice.get("mode") or "auto", names & frozenset(map(_flat, tools))
+            return choice.get("mode") or "auto", names & frozenset(map(_flat_tool_name, tools))
     return "auto", names
 
 
-def _flat(tool: Mapping[str, Any]) -> str:
+def _flat_tool_name(tool: Mapping[str, Any]) -> str:
     return flat_name(tool.get("name") or "", tool.get("namespace") or "")
 
 
@@ -200,7 +200,7 @@ def client_tools(request: ModelRequest | None) -> dict[str, ClientTool]:
 
 
 def _is_ours(tool: Mapping[str, Any]) -> bool:
-    return tool["type"] in _OURS
+    return tool["type"] in _TOOL_TYPES
 
 
 def _decode_tool(tool: Mapping[str, Any], namespace: str) -> ToolSpec:

@@ -155,7 +155,7 @@ class Watchdog:
     def __init__(self, orders: Orders) -> None:
         self._orders = orders
         self._started = time.time() - _COARSE_CLOCK
-        self._free = {folder: _free(folder) for folder in orders.measured}
+        self._free = {folder: _free_space(folder) for folder in orders.measured}
         self._left = orders.disk, orders.inodes
         self._due = time.monotonic() + _RARELY
         self._is_hidden = False
@@ -191,14 +191,14 @@ class Watchdog:
             self._due = time.monotonic() + _RARELY
             return "disk" if has_shrunk and was_hidden else ""
         self._is_hidden = False
-        self._free = {folder: _free(folder) for folder in self._orders.measured}
+        self._free = {folder: _free_space(folder) for folder in self._orders.measured}
         self._left = self._orders.disk - size, self._orders.inodes - count
         self._due = time.monotonic() + max(_RARELY, _TIME_SHARE * (time.process_time() - began))
         return next((name for name, left in zip(("disk", "inodes"), self._left, strict=True) if left < 0), "")
 
     def _has_shrunk(self) -> bool:
         for folder, before in self._free.items():
-            now = _free(folder)
+            now = _free_space(folder)
             if before[0] - now[0] > self._left[0] or before[1] - now[1] > self._left[1]:
                 return True
         return False
@@ -216,7 +216,7 @@ class Watchdog:
         return size, count
 
 
-def _free(folder: str) -> tuple[int, int]:
+def _free_space(folder: str) -> tuple[int, int]:
     status = os.statvfs(folder)
     return status.f_bavail * status.f_frsize, status.f_ffree
 

@@ -202,7 +202,7 @@ def enter(orders: Orders, streams: tuple[int, int], trouble: int) -> None:
             kernel.restrict_syscalls(orders.syscall_filter)
         if not orders.here:
             os.execve(orders.argv[0], orders.argv, orders.environment)  # noqa: S606 - no shell is what is wanted
-        _tidy(orders)
+        _restore_defaults(orders)
     except (OSError, ValueError) as error:
         os.write(trouble, str(error).encode())
         os._exit(126)
@@ -232,7 +232,7 @@ def _show(path: str, kind: type[BaseException], error: BaseException) -> None:
     sys.__excepthook__(kind, error.with_traceback(kept), None)
 
 
-def _tidy(orders: Orders) -> None:
+def _restore_defaults(orders: Orders) -> None:
     """Restores what exec would have reset: environment, signal handling, and all descriptors but three."""
     os.environ.clear()
     os.environ.update(orders.environment)

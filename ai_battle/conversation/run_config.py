@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ..config.documents import read_text
-from ..config.loading import LoadedDiscussion
+from ..config.loading import LoadedDiscussion, load
 from ..config.tree import compose
 from ..core.errors import ConfigError, JournalError
 from ..core.plugins import near
@@ -46,8 +46,8 @@ def setup_of_swap(run_dir: Path, name: str, model: str) -> FileSetup:
 
 
 def plan_of(run_dir: Path) -> tuple[Plan, Redactor]:
-    """Returns the plan of a run, without its models, and the redactor for its secrets."""
-    source = FileSetup.of(load_checked(config_without_models(_kept_config(run_dir))), keyboard)
+    """Returns the plan of a run, without its models, and the redactor for its secrets. Files it names may be gone."""
+    source = FileSetup.of(load(config_without_models(_kept_config(run_dir))), keyboard)
     return source.build({}).plan, source.redactor
 
 

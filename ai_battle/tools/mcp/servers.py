@@ -139,8 +139,8 @@ class _RunningServer:
             raise ToolError(f"{self.name}:{tool} did not answer within {self._timeout:g} s and was given up") from error
         except ToolError as error:
             raise ToolError(f"The MCP server {self.name!r}: {error}") from error
-        if session.tools_changed:
-            await self._relist(session)
+        if session.tools_changed or self._listing.locked():
+            await self._relist(session)  # the next request offers what there is after this call
         return answer
 
     async def offer(self, tools: list[McpTool]) -> None:

@@ -16,7 +16,7 @@ from ..evidence.trials import labelled_answers
 from ..judging.calibrate import Report, Target
 from ..judging.labels import LabelledAnswer
 from ..judging.own_answers import calibrate, lines_by_rank, read_answers
-from ..reporting.calibration import YAML_WIDTH, data, fragment, likely, page, recommendation, rows
+from ..reporting.calibration import LINE_WIDTH, data, fragment, likely, page, recommendation, rows
 from .options import as_json, in_state
 from .output import print_json, write_file
 
@@ -158,11 +158,11 @@ def _document(found: Report, target: Target, answers: int) -> dict[str, Any]:
 
 
 def _show(found: Report, target: Target, answers: int, out: str | None) -> None:
-    click.echo(fill(data(found, answers), YAML_WIDTH))
+    click.echo(fill(data(found, answers), LINE_WIDTH))
     for row in ("", *rows(found)) if found.curve else ():
         click.echo(row)
     click.echo()
     for sentence in recommendation(found, target):
-        click.echo(fill(sentence, YAML_WIDTH, subsequent_indent="  "))
+        click.echo(fill(sentence, LINE_WIDTH, subsequent_indent="  "))
     if found.helps:
         click.echo(f"\nIn a pair of discussion.collaboration.pairs:\n\n{indent(fragment(found, out), '  ')}")

@@ -22,6 +22,13 @@ EVENTS_WITH_SPEAKER = tuple(
     kind for kind in get_args(Event) if any(each.name == "speaker" and each.default == "" for each in fields(kind))
 )
 """The events of a model, whose speaker the discussion fills in."""
+WITHOUT_WORDS = {"skip": "let the turn pass", "leave": "left the discussion", "end": "ended the discussion"}
+"""What a person does who says nothing, by command."""
+
+
+def reason_without_words(name: str, command: str) -> str:
+    """Returns why a person's turn has no answer."""
+    return f"{name} {WITHOUT_WORDS[command]}."
 
 
 @dataclass(frozen=True, slots=True)

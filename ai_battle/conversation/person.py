@@ -18,6 +18,7 @@ from ..core.events import Emit, SpeakerSelected, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.messages import Message, Part, assistant
 from .inputs import read_parts
+from .participant import WITHOUT_WORDS, reason_without_words
 
 Reader: TypeAlias = Callable[[str], Awaitable[str | None]]
 """Shows a prompt, whose last line precedes the input, and returns the line typed; None at the end of the input."""
@@ -43,11 +44,7 @@ class PersonEnded(ProviderError):
     """The person ended the discussion."""
 
 
-WITHOUT_WORDS: dict[str, tuple[type[ProviderError], str]] = {
-    "skip": (ProviderError, "let the turn pass"),
-    "leave": (PersonLeft, "left the discussion"),
-    "end": (PersonEnded, "ended the discussion"),
-}
+_ERRORS: dict[str, type[ProviderError]] = {"skip": ProviderError, "leave": PersonLeft, "end": PersonEnded}
 
 
 async def read_in_thread(read: Callable[[], T]) -> T:
@@ -127,15 +124,18 @@ class PersonClient(ModelClient):
         while words is None:
             line = await self._read(f"{note}\n{self._name}> " if note else f"{self._name}> ")
             if line is None:
-                raise PersonLeft(f"{self._name} left the discussion.")
+                raise self._error("leave")
             words, note = await self._obey(line, files, emit)
         if not words.strip() and not files:
-            raise ProviderError(f"{self._name} let the turn pass.")
+            raise self._error("skip")
         text = f"{words}\n\n(attached: {', '.join(files)})".strip() if files else words
         await emit(TextDelta(text))
         # Others receive whole only messages with the user role, so the files form a step of their own before the text.
         steps = (Message("user", tuple(chain.from_iterable(files.values()))),) if files else ()
         return ModelResponse(assistant(text), usage=NOTHING_USED, model="person", steps=steps)
+
+    def _error(self, command: str) -> ProviderError:
+        return _ERRORS[command](reason_without_words(self._name, command))
 
     async def _obey(self, line: str, files: dict[str, tuple[Part, ...]], emit: Emit) -> tuple[str | None, str]:
         """Returns the text to say; or None and a note to show before the next line."""
@@ -144,8 +144,7 @@ class PersonClient(ModelClient):
             return line[1:] if line.startswith("//") else line, ""
         command, rest = found[1].lower(), (found[2] or "").strip()
         if command in WITHOUT_WORDS:
-            error, what = WITHOUT_WORDS[command]
-            raise error(f"{self._name} {what}.")
+            raise self._error(command)
         match command:
             case "ask":
                 return await self._call_on(rest, emit)

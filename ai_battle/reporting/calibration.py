@@ -17,7 +17,7 @@ from .charts import Axes, Points, Scale
 from .figures import dollars
 from .pages import page as page_of
 
-YAML_WIDTH = 78
+LINE_WIDTH = 78
 TIED = "\u00a0"
 SHARE_STEPS = 20
 SHARES_OF_HELP = [n / SHARE_STEPS for n in range(SHARE_STEPS + 1)]
@@ -100,7 +100,7 @@ def likely(report: Report) -> Point | None:
 
 
 def fragment(report: Report, path: str | None = None) -> str:
-    """Returns the YAML for a pair: the path of the calibration, or all of it in lines of `YAML_WIDTH`."""
+    """Returns the YAML for a pair: the path of the calibration, or all of it in lines of `LINE_WIDTH`."""
     if path:
         named = f"calibration: {path if _PLAIN.fullmatch(path) else json.dumps(path)}"
         return f"{named}\n{_promise_key(report.calibration.promise)}".rstrip()
@@ -108,7 +108,7 @@ def fragment(report: Report, path: str | None = None) -> str:
     needed = {key: value for key, value in kept.items() if value or key == "cut"}
     mapping = json.dumps(needed, separators=(", ", f":{TIED}"))  # no-break spaces, so that no line breaks after a key
     lines = fill(
-        f"calibration: {mapping}", YAML_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        f"calibration: {mapping}", LINE_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
     return lines.replace(TIED, " ")
 

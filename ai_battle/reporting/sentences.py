@@ -6,6 +6,7 @@ from typing import Any
 
 from ..arbiter.verdict import Rating, Verdict
 from ..conversation.outcome import file_name
+from ..conversation.participant import WITHOUT_WORDS, reason_without_words
 from ..core.events import (
     AttemptFailed,
     BudgetReached,
@@ -92,8 +93,8 @@ def attempt_words(event: AttemptFailed) -> str:
 
 
 def _turn_failed(event: TurnFailed) -> str:
-    """Describes why there is no answer. A person's reason says who gave it: "You let the turn pass."."""
-    if event.error.startswith(f"{event.speaker} "):
+    """Describes why there is no answer. A person's reason is a sentence of its own: "You let the turn pass."."""
+    if event.error in (reason_without_words(event.speaker, command) for command in WITHOUT_WORDS):
         return f"Turn {event.turn}: {event.error}"
     then = "the turn was skipped" if event.policy == "skip" else "the run stopped"
     return f"Turn {event.turn}: {event.speaker} gave no answer ({then}): {event.error}"

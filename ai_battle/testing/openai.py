@@ -126,7 +126,6 @@ def _chunk(model: str, delta: Json, finish: str | None = None) -> bytes:
     return event({**_frame("chat.completion.chunk", model), "choices": [choice]})
 
 
-@lru_cache(maxsize=64)
 @lru_cache(maxsize=256)
 def _text_events(model: str, field: str, text: str, chunks: int) -> tuple[bytes, ...]:
     return tuple(_chunk(model, {field: piece}) for piece in pieces(text, chunks))

@@ -9,7 +9,7 @@ import yaml
 from ai_battle.judging.calibrate import Report, Target, calibrate
 from ai_battle.judging.calibration import Calibration
 from ai_battle.judging.labels import LabelledAnswer
-from ai_battle.reporting.calibration import YAML_WIDTH, fragment, likely, page, recommendation
+from ai_battle.reporting.calibration import LINE_WIDTH, fragment, likely, page, recommendation
 
 RIGHT, WRONG = "7 * 24 = 168. The answer is 168.", "7 * 24 = 158. The answer is 158."
 PROMPT = "A tray holds 24 rolls. How many are on 7 trays?"
@@ -108,7 +108,7 @@ def test_what_a_pair_is_given_is_yaml_in_lines_that_fit_a_terminal() -> None:
     written = fragment(report)
     loaded = yaml.safe_load(written)["calibration"]
 
-    assert max(map(len, written.splitlines())) <= YAML_WIDTH
+    assert max(map(len, written.splitlines())) <= LINE_WIDTH
     assert Calibration.of_json(loaded) == report.calibration
     assert Calibration.of_json(loaded).corrections == report.calibration.corrections
 

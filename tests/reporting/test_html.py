@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.core.events import RunStarted
+from ai_battle.core.events import RunStarted, TurnFailed
 from ai_battle.reporting.exports import export, write_reports
+from ai_battle.reporting.sentences import sentence
 
 from .runs import write_run
 
@@ -124,3 +125,20 @@ def test_both_files_are_written_whole(tmp_path: Path, html: str) -> None:
     assert (transcript, report) == (tmp_path / "transcript.md", tmp_path / "report.html")
     assert report.read_text() == html
     assert sorted(path.name for path in tmp_path.iterdir()) == ["journal.jsonl", "report.html", "transcript.md"]
+
+
+@pytest.mark.parametrize(
+    ("speaker", "error", "told"),
+    [
+        ("Me", "Me let the turn pass.", "Turn 3: Me let the turn pass."),
+        (
+            "ollama",
+            "ollama at http://127.0.0.1:9: nothing listens there.",
+            "Turn 3: ollama gave no answer (the turn was skipped): "
+            "ollama at http://127.0.0.1:9: nothing listens there.",
+        ),
+    ],
+    ids=["person", "model-named-like-its-provider"],
+)
+def test_a_turn_without_an_answer_is_told_by_who_had_it(speaker: str, error: str, told: str) -> None:
+    assert sentence(TurnFailed(3, 1, speaker, error, "skip")) == told

@@ -8,7 +8,7 @@ from itertools import chain
 from ..assembly import discussion, strategies
 from ..assembly.models import BuildContext, Model, participant
 from ..config.collaboration import HelperSettings
-from ..config.loading import LoadedDiscussion, load
+from ..config.loading import LoadedDiscussion
 from ..config.problems import KeyPath, Problem
 from ..core import plugins
 from ..core.errors import ConfigError, ProviderError, Unreachable
@@ -21,7 +21,7 @@ from .clients import NO_TASK, ClientPool, build_setting
 from .datasets import PLACE_KEY
 from .scorers import SCORERS
 from .scoring import ScorerFactory, judge_of, judges, lacking
-from .settings import RECORDED, Setting
+from .settings import RECORDED, Setting, load_discussion
 from .suite import DATASET_KEY, Suite, is_code, name_of
 
 LISTED_NAMES = 3
@@ -61,15 +61,10 @@ def provider_of(model: HelperSettings) -> str:
 
 
 def _discussions(suite: Suite) -> Iterator[LoadedDiscussion]:
-    """Yields the discussions of all settings, with the suite's prices: a model has one price in a comparison.
-
-    Raises `ConfigError`.
-    """
-    document = suite.document
+    """Yields the discussions of all settings. Raises `ConfigError`."""
     for setting in suite.settings:
         if setting.discussion:
-            loaded = load(str(document.base / setting.discussion), document.environment)
-            yield loaded.with_sections_of(document.tree, discussion.check)
+            yield load_discussion(setting, suite.around, suite.document.tree, discussion.check)
 
 
 def _setting_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:

@@ -14,7 +14,7 @@ from ..assembly import strategies
 from ..assembly.models import BuildContext, Model
 from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings
-from ..config.loading import LoadedDiscussion, load
+from ..config.loading import LoadedDiscussion
 from ..config.tree import Node
 from ..conversation.asking import literal
 from ..core.client import ClientWrapper, ModelClient
@@ -42,7 +42,7 @@ from .clients import (
 from .sample import AnswerScore, HelpRecord, Sample, SampleKey
 from .scorers import ScoredAnswer, Scorer
 from .scoring import ScorerFactory, score_answer
-from .settings import Setting
+from .settings import Setting, load_discussion
 from .suite import DATASET_KEY
 from .tasks import Task
 
@@ -245,14 +245,12 @@ class Player:
     async def _discuss(self, setting: Setting, task: Task, listener: SampleListener) -> ScoredAnswer:
         if self._context.discuss is None:
             raise AIBattleError(f"{setting.name!r} is a discussion, which can't be run here.")
-        discussion = _with_goal(self._discussion(setting.discussion), task)
+        discussion = _with_goal(self._discussion(setting), task)
         return ScoredAnswer(await self._context.discuss(discussion, listener))
 
-    def _discussion(self, file: str) -> LoadedDiscussion:
-        if file not in self._discussions:
-            around = self._context.around
-            loaded = load(str(around.base / file), around.environment)
-            self._discussions[file] = loaded.with_sections_of(self._context.tree)
+    def _discussion(self, setting: Setting) -> LoadedDiscussion:
+        if (file := setting.discussion) not in self._discussions:
+            self._discussions[file] = load_discussion(setting, self._context.around, self._context.tree)
         return self._discussions[file]
 
     def _wrapper(self, listener: SampleListener) -> Wrapper:

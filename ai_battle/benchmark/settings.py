@@ -8,9 +8,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..assembly import strategies
+from ..assembly.models import BuildContext
 from ..config.benchmark import SettingSettings
 from ..config.collaboration import Help, HelperSettings
+from ..config.documents import find_nothing
+from ..config.loading import Check, LoadedDiscussion, load
 from ..config.problems import KeyPath, Problem
+from ..config.tree import Node
 from ..core.errors import ConfigError
 from ..core.plugins import near
 
@@ -50,6 +54,15 @@ class Setting:
     @property
     def is_recorded(self) -> bool:
         return bool(self.model and self.model.type.startswith(RECORDED))
+
+
+def load_discussion(setting: Setting, around: BuildContext, tree: Node, also: Check = find_nothing) -> LoadedDiscussion:
+    """Returns a setting's discussion with the prices of the suite's `tree`: a model has one price in a comparison.
+
+    Raises `ConfigError`.
+    """
+    loaded = load(str(around.base / setting.discussion), around.environment)
+    return loaded.with_sections_of(tree, also)
 
 
 class SettingError(ConfigError):

@@ -27,6 +27,7 @@ from .plan import Plan
 from .prompting import opening, system_prompt
 from .records import specs_to_json
 from .setup import FileSetup, RunSetup
+from .speakers import concluder
 from .state import State
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ def _forecast_of(participant: Participant, model: Model, setup: RunSetup, answer
     read = usage.input_tokens // max(1, turns)
     recipes = (each for each in setup.assembled.help.recipes.get(name, ()) if not each.is_of_helper)
     others = [one for recipe in recipes for one in helps(name, recipe, turns, read)]
-    if plan.outcome and participant == _concluder(plan):
+    if plan.outcome and participant == concluder(plan, plan.schedule[-1].speakers[-1]):
         each = _estimate_usage(model, int(sizes[1] + per_round * plan.rounds), usual_answer(model))
         others.append(ExpectedHelp(str(model.name), "own", "for the outcome", 1, each))
     files, kept = (tuple(_files(each.messages, counted)) for each in (request, later))
@@ -240,11 +241,6 @@ def _rounds_before_turns(participant: Participant, plan: Plan) -> Sequence[int]:
         return (plan.rounds,)
     speakers = chain.from_iterable(repeat(phase.speakers, phase.rounds) for phase in plan.schedule)
     return [number for number, names in enumerate(speakers) if participant.name in names] or (0,)
-
-
-def _concluder(plan: Plan) -> Participant | None:
-    """Returns the moderator, or the last model."""
-    return plan.moderator or next((each for each in reversed(plan.regulars) if each.role != "user"), None)
 
 
 def _tokens(files: Iterable[ExpectedFile]) -> int:

@@ -53,14 +53,11 @@ class SpeakerScheduler:
     @property
     def wrap_up_speaker(self) -> Participant:
         """The moderator, or the next participant who is not a person."""
-        models = [p.name for p in self.present if p.role != "user"] or [p.name for p in self.present]
-        return self._plan.moderator or self._by_name[round_robin(models, self._order, self._state.last_regular)]
+        return self._plan.moderator or _next_model(self._plan, self._state.last_regular, self._left)
 
     @property
     def concluder(self) -> Participant:
-        """The participant who writes the outcome: the moderator, or the last model that spoke."""
-        last = self._by_name.get(self._state.last_regular)
-        return self._plan.moderator or (last if last and last.role != "user" else self.wrap_up_speaker)
+        return concluder(self._plan, self._state.last_regular, self._left)
 
     async def next_speaker(self) -> Participant:
         """Returns who speaks next.
@@ -103,6 +100,19 @@ class SpeakerScheduler:
             return
         speaker, how = matching_name(answer.text, names) or (fallback, "fallback")
         await self._emit(SpeakerSelected(speaker, how, answer.text[:RECORDED_CHARACTERS], usage))
+
+
+def concluder(plan: Plan, last: str, left: Sequence[str] = ()) -> Participant:
+    """Returns who writes the outcome: the moderator, or who spoke `last`; after a person, the model that is next."""
+    spoke = next((p for p in plan.regulars if p.name == last and p.role != "user"), None)
+    return plan.moderator or spoke or _next_model(plan, last, left)
+
+
+def _next_model(plan: Plan, last: str, left: Sequence[str]) -> Participant:
+    """Returns the next participant after `last` who is present and not a person, or the next person."""
+    present = {p.name: p for p in plan.regulars if p.name not in left}
+    models = [name for name, p in present.items() if p.role != "user"] or [*present]
+    return present[round_robin(models, [p.name for p in plan.regulars], last)]
 
 
 def round_robin(names: Sequence[str], order: Sequence[str], last: str) -> str:

@@ -115,3 +115,11 @@ def test_who_opens_and_closes_and_the_outcome_are_in_the_sum() -> None:
     assert found["guest"].usage.input_tokens > 4 * 2 * 350
     assert found["host"].total.input_tokens == found["host"].usage.input_tokens + outcome.usage.input_tokens
     assert [len(found[name].help) for name in ("small", "other", "guest")] == [0, 0, 0]
+
+
+def test_after_a_person_the_next_model_in_order_writes_the_outcome() -> None:
+    me = {"type": "human", "role": "user"}
+    said = {"goal": "Talk.", "turns": 2, "outcome": "Who won?", "models": {"first": SMALL, "other": OTHER, "me": me}}
+    found = {each.name: each for each in forecast(load_checked({"discussion": said}))}
+
+    assert [len(found[name].help) for name in ("first", "other")] == [1, 0]

@@ -62,11 +62,15 @@ class BenchmarkProgress:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """The end of a run; `reason` names the limit that was reached, or is "" if all samples were played."""
+    """The end of a run; `reason` names the limit that was reached, or is "" if all samples were played.
+
+    `limit` is the limit's key, "cost_usd" or "seconds".
+    """
 
     status: Status
     reason: str
     progress: BenchmarkProgress
+    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +194,7 @@ class BenchmarkRunner:
         self._news = asyncio.Event()
         self._settled = asyncio.Event()
         self._reason = ""
+        self._is_late = False
         self._running = 0
         self._failed = 0
         self._failure = ""
@@ -204,7 +209,9 @@ class BenchmarkRunner:
                 await self._play_all()
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
-        return RunOutcome("limit" if self._reason else "done", self._reason, self._progress())
+        if not self._reason:
+            return RunOutcome("done", "", self._progress())
+        return RunOutcome("limit", self._reason, self._progress(), "seconds" if self._is_late else "cost_usd")
 
     async def _play_all(self) -> None:
         """Plays as many samples at once as the suite allows. A failing write ends them all."""
@@ -286,6 +293,7 @@ class BenchmarkRunner:
 
     def _out_of_time(self) -> bool:
         if monotonic() >= self._ends:
+            self._is_late = True
             self._reason = f"the limit of {self._suite.benchmark.limits.seconds:g} seconds"
         return bool(self._reason)
 

@@ -160,7 +160,8 @@ def _play(suite: Suite, store: Store, how: dict[str, Any]) -> int:
     finally:
         store.close()
     if ended.reason:
-        click.echo(f"Stopped by {ended.reason.rstrip('.')}. Continue with: {resume_it} --max-cost USD", err=True)
+        higher = " --max-cost USD" if ended.limit == "cost_usd" else ""
+        click.echo(f"Stopped by {ended.reason.rstrip('.')}. Continue with: {resume_it}{higher}", err=True)
     nothing = all(row.failed == row.samples for row in summary.settings)
     return FAILED if ended.reason or nothing else DONE
 

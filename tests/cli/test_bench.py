@@ -183,6 +183,16 @@ def test_a_limit_that_stops_a_run_is_said_with_the_way_on(ai_battle: Run, folder
     assert ai_battle("bench", "resume", "out", "--max-cost", "1000").code == 0
 
 
+def test_a_run_that_its_seconds_end_goes_on_without_another_limit(ai_battle: Run, folder: Path) -> None:
+    slow = {"name": "slow", "model": {"type": "scripted", "script": [{"say": "4", "delay": 0.1}]}}
+    text = yaml.safe_dump(suite(folder, slow, limits={"seconds": 0.15}, concurrency=1))
+    (folder / "suite.yaml").write_text(text)
+    shown = ai_battle("bench", "run", "suite.yaml", "--out", "out")
+
+    assert "Stopped by the limit of 0.15 seconds. Continue with: ai-battle bench resume out\n" in shown.err
+    assert [ai_battle("bench", "resume", "out").code for _ in range(3)][-1] == 0
+
+
 def test_code_that_a_suite_names_is_not_run_without_trust(ai_battle: Run, folder: Path) -> None:
     named = {"name": "x", "model": "json.decoder/x"}
     (folder / "suite.yaml").write_text(yaml.safe_dump(suite(folder, named)))

@@ -8,7 +8,7 @@ from ...signals.final_answers import FinalAnswer, number_answers, same
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
-from ._wording import until_conversion, with_plain_quantities
+from ._wording import until_conversion, with_plain_quantities, without_check
 
 
 class Numeric:
@@ -24,7 +24,7 @@ class Numeric:
         return "" if is_number else f"a number as its reference, which is {task.reference[:40]!r}"
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
-        text = with_plain_quantities(answer.text)
+        text = with_plain_quantities(without_check(answer.text), task.prompt)
         right = [*chain.from_iterable(map(number_answers, task.right_answers))]
         found = [*number_answers(text, task.prompt), *number_answers(until_conversion(text), task.prompt)]
         if not found or not right:

@@ -13,7 +13,7 @@ from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, openai, responses
 from ..wire.advice import is_advisor
 from ..wire.blocks import BlockWriter
-from ..wire.bodies import EMPTY_VALUES, decode_body, own
+from ..wire.bodies import decode_body, own
 from ..wire.messages import with_pairs
 from .routes import Route
 
@@ -21,7 +21,6 @@ LONGEST_NAME = 256
 """Characters of a model's name."""
 HAS_WORDS = re.compile(rb'"(?:content|text)"\s*:\s*"(?:\s|\\[nrt])*(?:[^"\s\\]|\\[^nrt])').search
 """Finds the first words in messages that are still JSON."""
-NOT_SET = (*EMPTY_VALUES, False)
 _ALL_KNOWN = "no foreign types"
 _TYPE = re.compile(r"[\w.:-]{1,80}", re.ASCII)
 """A name of a type or a field that is safe to put in a header."""
@@ -112,7 +111,7 @@ class Api:
         """
         if isinstance(request, UnreadRequest) or route.upstream_api == self.name:
             return []
-        options = [name for name, value in fields.items() if name not in self.wire.READ and value not in NOT_SET]
+        options = self.wire.unread_fields(fields)
         found = [kind for message in request.messages if message.role == "user" for kind in _foreign_types(message)]
         return list(dict.fromkeys(map(_plain_type, (*options, *found, *_foreign_tools(request, self.wire.WIRE)))))
 

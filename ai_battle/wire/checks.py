@@ -4,15 +4,17 @@ A shape is a check function, a dictionary of field names to shapes (an object; `
 with one shape (a list of such values).
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import cached_property
 from sys import float_info
 from typing import Any, NoReturn, TypeAlias
 
 from ..core.errors import ConfigError
+from .bodies import EMPTY_VALUES
 
 Check: TypeAlias = Callable[[Any], None]
 Shape: TypeAlias = Check | Mapping[str, Any] | list[Any]
+NOT_SET = (*EMPTY_VALUES, False)
 HEAD_CHARACTERS = 200  # characters of a data URL that are searched for its type, as the data after it may be megabytes
 
 
@@ -154,6 +156,18 @@ class ObjectShape:
         except ShapeError as wrong:
             wrong.where.append(f".{name}")
             raise
+
+    def unread(self, body: Mapping[str, Any], read: Container[str]) -> Iterator[str]:
+        """Yields the fields that are set but not `read`, and those of inner objects without a shape: `text.verbosity`.
+
+        A value of false counts as not set.
+        """
+        for name, value in body.items():
+            inner = self._inner.get(name)
+            if name not in read:
+                yield from (name,) if value not in NOT_SET else ()
+            elif isinstance(value, dict) and isinstance(inner, ObjectShape):
+                yield from (f"{name}.{each}" for each in inner.unread(value, inner.names))
 
 
 class TaggedShape:

@@ -37,7 +37,7 @@ NAMES = {
 KNOWN_OPTIONS = {*NAMES, "reasoning", "cache"}  # Google caches prompts unasked
 
 BUDGETS = {"none": 0, "minimal": 512, "low": 1_024, "medium": 8_192, "high": 24_576}
-SMALLEST_BUDGET = 128  # tokens, for the models whose thinking can't be turned off
+PRO_BUDGET, LITE_BUDGET = 128, 512  # tokens: the least of models that always think, and of those of flash-lite
 LEVELS = {"none": "MINIMAL", "minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM", "high": "HIGH"}
 MODES = {"none": "NONE", "required": "ANY", "auto": "AUTO"}
 
@@ -100,7 +100,7 @@ def _encode_config(request: ModelRequest, model: str) -> Body:
     config: Body = {NAMES[name]: value for name, value in options.items() if name in NAMES and value != []}
     if isinstance(config.get("stopSequences"), str):
         config["stopSequences"] = [config["stopSequences"]]
-    if thinking := _thinking(options.get("reasoning", ""), model):
+    if thinking := _thinking(options.get("reasoning", ""), model, options.get("max_tokens")):
         config["thinkingConfig"] = thinking
     if request.output_schema is not None:
         config["responseMimeType"] = "application/json"
@@ -123,7 +123,7 @@ def _takes(level: str, model: str) -> bool:
     return level in BUDGETS and (level == "none" or generation(model) >= (2, 5))
 
 
-def _thinking(level: str, model: str) -> dict[str, Any]:
+def _thinking(level: str, model: str, max_tokens: int | None) -> Body:
     """Returns a level for Gemini 3, a budget in tokens for 2.5, nothing for earlier ones; Pro models always think."""
     if not _takes(level, model):
         return {}
@@ -133,7 +133,16 @@ def _thinking(level: str, model: str) -> dict[str, Any]:
         return {"thinkingLevel": "LOW" if always and LEVELS[level] == "MINIMAL" else LEVELS[level], **shown}
     if generation(model) < (2, 5):
         return {}
-    return {"thinkingBudget": max(BUDGETS[level], SMALLEST_BUDGET if always else 0), **shown}
+    budget = _budget(BUDGETS[level], model, max_tokens)
+    return {"thinkingBudget": budget, **(shown if budget else {})}
+
+
+def _budget(wanted: int, model: str, max_tokens: int | None) -> int:
+    """Limits thinking to half of `max_tokens`, which includes its tokens, or else no words would be left."""
+    budget = min(wanted, max_tokens // 2) if max_tokens else wanted
+    if "-pro" in model:
+        return max(budget, PRO_BUDGET)
+    return 0 if "-lite" in model and budget < LITE_BUDGET else budget
 
 
 def _encode_message(message: Message, *, modern: bool) -> tuple[bytes, bytes]:

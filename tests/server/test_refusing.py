@@ -113,6 +113,7 @@ def test_models_behind_a_route_are_told_under_the_name_that_was_asked_for(words:
     assert with_requested_name(words, {"openai/gpt-4o", "ollama/phi4:latest", "openai/large"}, "opus") == told
 
 
+LOGPROBS = "message.output_text.logprobs"
 VIDEO = {"type": "video_url", "video_url": {"url": "https://example.com/a.mp4"}}
 
 
@@ -148,7 +149,10 @@ async def test_a_model_that_speaks_the_clients_api_gets_all_of_it(fakes: FakePro
         ("chat", {"logit_bias": {"5": 1}, "parallel_tool_calls": False}, "logit_bias, parallel_tool_calls"),
         ("chat", {"logprobs": False, "n": 1, "temperature": 0.5, "stream_options": None}, None),
         ("messages", {"container": "c", "metadata": {"user_id": "u"}, "top_k": 5}, "container, metadata"),
+        ("messages", {"output_config": {"effort": "low", "format": {"type": "json_schema", "schema": {}}}}, None),
         ("responses", {"service_tier": "flex", "store": False, "text": {"format": {"type": "text"}}}, "service_tier"),
+        ("responses", {"text": {"verbosity": "low"}, "reasoning": {"summary": "auto"}}, "text.verbosity"),
+        ("responses", {"include": ["reasoning.encrypted_content", LOGPROBS]}, LOGPROBS),
     ],
 )
 async def test_options_that_only_the_clients_api_has_are_named_before_another_api(

@@ -8,7 +8,6 @@ from .blocks import WIRE
 from .requests import (
     CLASSIC,
     CURRENT,
-    READ,
     add_messages,
     clamped_options,
     decode_head,
@@ -17,12 +16,13 @@ from .requests import (
     options_in,
     pass_request,
     sent_max_tokens,
+    unread_fields,
     unsupported_options,
 )
 
 __all__ = [
-    "CLASSIC", "CURRENT", "READ", "WIRE", "StreamReader", "StreamWriter", "add_messages", "clamped_options",
+    "CLASSIC", "CURRENT", "WIRE", "StreamReader", "StreamWriter", "add_messages", "clamped_options",
     "decode_error", "decode_head", "decode_request", "decode_response", "decode_usage", "encode_error",
     "encode_request", "encode_response", "encode_usage", "options_in", "pass_request", "sent_max_tokens", "stop_of",
-    "unsupported_options",
+    "unread_fields", "unsupported_options",
 ]  # fmt: skip

@@ -220,7 +220,7 @@ _REQUEST = ObjectShape(
         "stream": flag,
         "metadata": object_,
         "thinking": {"type!": text, "budget_tokens": positive},
-        "output_config": {"effort": text, "format": {"schema": tool_schema}},
+        "output_config": {"effort": text, "format": {"type": text, "schema": tool_schema}},
     }
 )
 READ = _REQUEST.names - {"metadata"} | {"tools"}
@@ -255,6 +255,11 @@ def pass_request(body: RawBody, model: str) -> bytes:
     """Returns a client's body with the model replaced."""
     head = body.once((WIRE, model), lambda fields: encode_raw({**fields, "model": model}))
     return with_raw_messages(head, body.fields["messages"])
+
+
+def unread_fields(body: Mapping[str, Any]) -> list[str]:
+    """Returns the fields that a request for a model of another API can't be made of."""
+    return [*_REQUEST.unread(body, READ)]
 
 
 def options_in(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,18 @@ from .answers import ChatReader as StreamReader
 from .answers import ChatWriter as StreamWriter
 from .answers import decode_response, decode_usage, encode_error, encode_response
 from .messages import WIRE, Quirks
-from .requests import READ, add_messages, decode_head, decode_request, encode_request, options_in, pass_request
+from .requests import (
+    add_messages,
+    decode_head,
+    decode_request,
+    encode_request,
+    options_in,
+    pass_request,
+    unread_fields,
+)
 
 __all__ = [
-    "READ", "WIRE", "Quirks", "StreamReader", "StreamWriter", "add_messages", "decode_error", "decode_head",
+    "WIRE", "Quirks", "StreamReader", "StreamWriter", "add_messages", "decode_error", "decode_head",
     "decode_request", "decode_response", "decode_usage", "encode_error", "encode_request", "encode_response",
-    "options_in", "pass_request",
+    "options_in", "pass_request", "unread_fields",
 ]  # fmt: skip

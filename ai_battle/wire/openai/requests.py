@@ -122,6 +122,11 @@ def _pass_head(fields: Mapping[str, Any], model: str, quirks: Quirks) -> bytes:
     return encode_raw({**fields, "model": model, **usage})
 
 
+def unread_fields(body: Mapping[str, Any]) -> list[str]:
+    """Returns the fields that a request for a model of another API can't be made of."""
+    return [*_REQUEST.unread(body, READ)]
+
+
 def options_in(body: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the options of a body without decoding its messages and tools. Raises `ConfigError`."""
     check(checkable(body), _REQUEST)

@@ -3,6 +3,6 @@
 from ..openai.answers import encode_error
 from .answers import ResponsesWriter as StreamWriter
 from .items import WIRE
-from .requests import CLIENT_TOOLS, READ, decode_request
+from .requests import CLIENT_TOOLS, decode_request, unread_fields
 
-__all__ = ["CLIENT_TOOLS", "READ", "WIRE", "StreamWriter", "decode_request", "encode_error"]
+__all__ = ["CLIENT_TOOLS", "WIRE", "StreamWriter", "decode_request", "encode_error", "unread_fields"]

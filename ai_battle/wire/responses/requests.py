@@ -69,8 +69,7 @@ _REQUEST = ObjectShape(
         "max_output_tokens": positive,
     }
 )
-READ = _REQUEST.names
-"""The fields that a request for a model of another API can be made of, or that are of this server."""
+ALWAYS_INCLUDED = "reasoning.encrypted_content"
 
 
 def decode_request(body: Mapping[str, Any]) -> ModelRequest:
@@ -94,6 +93,12 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
             _decode_options(body),
             extra={WIRE: {name: value for name, value in body.items() if name not in NOT_KEPT}},
         )
+
+
+def unread_fields(body: Mapping[str, Any]) -> list[str]:
+    """Returns the fields, and the values of `include`, that a request for a model of another API can't be made of."""
+    included = [each for each in body.get("include") or () if each != ALWAYS_INCLUDED]
+    return [*_REQUEST.unread(body, _REQUEST.names), *included]
 
 
 def _split_system(messages: list[Message]) -> tuple[list[str], tuple[Message, ...]]:

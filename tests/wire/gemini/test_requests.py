@@ -174,6 +174,26 @@ def test_reasoning_is_asked_for_as_the_model_takes_it(model: str, level: str, ex
     assert body.get("generationConfig", {}).get("thinkingConfig") == expected
 
 
+@pytest.mark.parametrize(
+    ("model", "level", "max_tokens", "budget"),
+    [
+        ("gemini-2.5-flash", "high", 900, 450),
+        ("gemini-2.5-flash", "low", 64_000, 1_024),
+        ("gemini-2.5-pro", "medium", 2_000, 1_000),
+        ("gemini-2.5-pro", "medium", 200, 128),
+        ("gemini-2.5-flash-lite", "low", 2_000, 1_000),
+        ("gemini-2.5-flash-lite", "low", 900, 0),
+    ],
+)
+def test_thinking_leaves_half_of_the_tokens_of_an_answer_as_far_as_the_model_allows(
+    model: str, level: str, max_tokens: int, budget: int
+) -> None:
+    options = {"reasoning": level, "max_tokens": max_tokens}
+    thinking = sent_body(ModelRequest((user("a"),), options=options), model)["generationConfig"]["thinkingConfig"]
+
+    assert thinking == ({"thinkingBudget": budget, "includeThoughts": True} if budget else {"thinkingBudget": 0})
+
+
 def test_options_without_a_counterpart_are_told() -> None:
     options = {"num_ctx": 4096, "temperature": 1, "reasoning": "high", "cache": True, "top_p": None}
 

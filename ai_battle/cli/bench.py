@@ -134,7 +134,9 @@ def _forecast(expected: Forecast, *, as_json: bool) -> int:
         return DONE
     click.echo(forecast_line(expected))
     for each in (each for each in expected.settings if each.setting not in expected.unknown):
-        click.echo(f"  {each.setting}: {dollars(each.low)} to {dollars(each.high)} a sample")
+        short, long = each.answer
+        cost = f"{dollars(each.low)} to {dollars(each.high)}"
+        click.echo(f"  {each.setting}: {cost} a sample, for answers of {short:,} to {long:,} tokens")
     if expected.judging:
         click.echo(f"  judges: up to {dollars(expected.judging)} in all")
     return DONE

@@ -84,6 +84,20 @@ def test_a_forecast_is_lowest_if_a_judge_after_other_scorers_is_never_asked(ai_b
     assert expected["judging"] > 0
 
 
+def test_what_answers_of_one_word_cost_lies_in_the_forecast(ai_battle: Run, folder: Path) -> None:
+    with FakeProviders.in_thread() as fakes:
+        fakes.openai.always("4")
+        providers = {"openai": {"base_url": f"{fakes.openai.url}/v1", "api_key": "a-key"}}
+        gpt = {"name": "gpt", "model": "openai/gpt-4o"}
+        (folder / "suite.yaml").write_text(yaml.safe_dump(suite(folder, gpt, providers=providers)))
+        lines = ai_battle("bench", "run", "suite.yaml", "--dry-run").lines
+        expected = json.loads(ai_battle("bench", "run", "suite.yaml", "--dry-run", "--json").out)
+        spent = json.loads(ai_battle("bench", "run", "suite.yaml", "--out", "out", "--json").out)["spent_usd"]
+
+    assert expected["low"] / 3 < spent < expected["low"] * 3
+    assert lines[-1].endswith(" a sample, for answers of 1 to 1,024 tokens")
+
+
 def test_fewer_tasks_and_changed_keys(ai_battle: Run, folder: Path) -> None:
     write_suite(folder)
     shown = ai_battle(

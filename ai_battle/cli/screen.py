@@ -50,8 +50,8 @@ class Wrapping:
             if self._column and width <= columns < self._column + width:
                 self._column = 0
                 yield "\n"
-            # A full line leaves the cursor in the last column: a terminal wraps only before the next character.
-            self._column = (self._column + width) % columns or columns
+            if width:  # a full line leaves the cursor in the last column: it wraps only before the next character
+                self._column = (self._column + width) % columns or columns
             yield piece
 
 

@@ -41,6 +41,7 @@ async def shown_text(*pieces: str, colour: bool = True) -> str:
         ("> so he said", f"{DIM}│ so he said{PLAIN}"),
         ("```python\n# no heading\n- 1\n```\nout", f"{DIM}```python{PLAIN}\n{CODE}# no heading{PLAIN}\n"
          f"{CODE}- 1{PLAIN}\n{DIM}```{PLAIN}\nout"),
+        ("```\nif x:\n    y\n\ttab", f"{DIM}```{PLAIN}\n{CODE}if x:{PLAIN}\n{CODE}    y{PLAIN}\n{CODE}\ttab{PLAIN}"),
         ("2**3 and 2 ** 3", "2**3 and 2 ** 3"),
         ("**open\nnext", f"{BOLD}open{PLAIN}\nnext"),
         ("#hashtag -1 *", "#hashtag -1 *"),

@@ -12,7 +12,7 @@ from ..arbiter.verdict import Verdict
 from ..conversation.reading import read
 from ..conversation.rundir import REPORT, TRANSCRIPT
 from ..core.errors import ConfigError, JournalError
-from ..core.events import PhaseStarted, PromptGiven, TurnFinished
+from ..core.events import Concluded, PhaseStarted, PromptGiven, TurnFinished
 from ..core.exchange import ModelRequest, Usage
 from ..core.files import lock_directory, write_private
 from ..core.helping import HelpSummed
@@ -30,6 +30,7 @@ from .sentences import (
     attachment,
     badges,
     help_rows,
+    outcome_markdown,
     phase_title,
     phase_words,
     rating_words,
@@ -78,6 +79,8 @@ def _section(view: TurnView | TimelineEntry) -> str:
             return "\n\n".join(("## The prompt", *filter(None, map(_part, prompt.message.parts))))
         case TimelineEntry(event=PhaseStarted() as phase):
             return f"## {cell(phase_title(phase))}\n\n> {cell(phase_words(phase))}"
+        case TimelineEntry(event=Concluded() as outcome) if outcome.text:
+            return f"## The outcome\n\n{_entry(view)}\n\n{contain_markdown(outcome_markdown(outcome))}"
     return _entry(view)
 
 

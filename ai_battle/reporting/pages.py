@@ -176,7 +176,9 @@ def base64_text(data: bytes) -> str:
 
 
 _FIGURE_FILTERS = "axis_title count count_of dollars duration effort moment percent score seconds short whole"
-_SENTENCE_FILTERS = "arguments attachment badges help_rows phase_title phase_words rating_words sentence verdict_words"
+_SENTENCE_FILTERS = (
+    "arguments attachment badges help_rows outcome_markdown phase_title phase_words rating_words sentence verdict_words"
+)
 _FILTERS: tuple[Callable[..., Any], ...] = (
     *(getattr(figures, name) for name in _FIGURE_FILTERS.split()),
     *(getattr(sentences, name) for name in _SENTENCE_FILTERS.split()),

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..arbiter.verdict import Rating, Verdict
-from ..conversation.outcome import file_name
+from ..conversation.outcome import JSON, file_name
 from ..conversation.participant import WITHOUT_WORDS, reason_without_words
 from ..core.events import (
     AttemptFailed,
@@ -44,7 +44,7 @@ from ..core.helping import (
     StuckFound,
 )
 from ..core.messages import Document, Image, ToolCall, ToolResult
-from ..core.texts import about, limit_amount, one_line
+from ..core.texts import about, code_block, limit_amount, one_line
 from ..core.tooling import FabricationSuspected, ToolDecided, ToolProposed
 from .figures import count, count_of, dollars, duration
 
@@ -140,6 +140,11 @@ def _file_described(event: FileDescribed) -> str:
 def _tool_proposed(event: ToolProposed) -> str:
     written = json.dumps(dict(event.call.arguments), ensure_ascii=False, default=str)
     return f"{event.speaker} proposes {event.call.name} {written}; it was not run: {proposal_reason(event)}"
+
+
+def outcome_markdown(event: Concluded) -> str:
+    """Returns the text of an outcome as Markdown: JSON in a code block."""
+    return code_block(event.text) if file_name(event.text) == JSON else event.text
 
 
 def _run_finished(event: RunFinished) -> str:

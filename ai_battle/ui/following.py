@@ -17,7 +17,7 @@ from ..conversation.reading import FILE, event_of, whole_lines
 from ..conversation.runs import RunOverview
 from ..conversation.visibility import VisibilityFilter
 from ..core.errors import JournalError
-from ..core.events import Event, PhaseStarted, PromptGiven, RunFinished, TurnFinished
+from ..core.events import Concluded, Event, PhaseStarted, PromptGiven, RunFinished, TurnFinished
 from ..core.files import is_locked
 from ..core.messages import Document, Image, Part, Text, Thinking
 from ..core.texts import about, each_text, printable
@@ -25,7 +25,16 @@ from ..reporting.account import RunAccount
 from ..reporting.exports import PICTURES
 from ..reporting.figures import colour, count, count_of, dollars, duration, moment
 from ..reporting.pages import base64_text, excerpt, prose_tree
-from ..reporting.sentences import arguments, attachment, badges, phase_title, phase_words, sentence, verdict_words
+from ..reporting.sentences import (
+    arguments,
+    attachment,
+    badges,
+    outcome_markdown,
+    phase_title,
+    phase_words,
+    sentence,
+    verdict_words,
+)
 from ..reporting.turn_view import Timeline, TimelineEntry, ToolCard, TurnView
 from .live import AnswerDraft, LiveRun, LiveRuns
 
@@ -57,6 +66,9 @@ def item_of(view: TurnView | TimelineEntry) -> Item | None:
             item = {"kind": "phase", "title": phase_title(phase), "words": phase_words(phase)}
         case TimelineEntry(event=PromptGiven() as prompt):
             item = {"kind": "prompt", "parts": [*map(_part, prompt.message.parts)]}
+        case TimelineEntry(event=Concluded() as outcome) if outcome.text:
+            parts = [{"prose": prose_tree(outcome_markdown(outcome))}]
+            item = {"kind": "outcome", "speaker": outcome.speaker, "parts": parts, **_remark(view)}
         case _ if view.words:
             item = {"kind": "remark", **_remark(view)}
         case _:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.core.events import RunStarted, TurnFailed
+from ai_battle.core.events import Concluded, RunStarted, TurnFailed
+from ai_battle.core.exchange import NOTHING_USED
 from ai_battle.reporting.exports import export, write_reports
 from ai_battle.reporting.sentences import sentence
 
@@ -118,6 +119,23 @@ async def test_a_run_that_is_still_going_can_be_looked_at(tmp_path: Path) -> Non
     page = Page("".join(export(await write_run(tmp_path, RunStarted("x", "run", {"ann": "scripted"})), "html")))
     assert "unfinished" in page.texts
     assert "0 turns" in page.texts
+
+
+@pytest.mark.parametrize(
+    ("text", "in_page", "in_transcript"),
+    [
+        ("Take **oak**.", "<p>Take <strong>oak</strong>.</p>", "Take **oak**."),
+        ('{"tree": "<b>oak</b>"}', "<pre>{&#34;tree&#34;: &#34;&lt;b&gt;oak&lt;/b&gt;&#34;}</pre>", '```\n{"tree": '),
+    ],
+    ids=["text", "json"],
+)
+async def test_the_outcome_is_in_the_report_and_in_the_transcript(
+    tmp_path: Path, text: str, in_page: str, in_transcript: str
+) -> None:
+    await write_run(tmp_path, RunStarted("x", "run", {"ann": "scripted"}), Concluded("ann", text, NOTHING_USED))
+
+    assert in_page in "".join(export(tmp_path, "html"))
+    assert f"\n\n{in_transcript}" in "".join(export(tmp_path, "md")).partition("## The outcome")[2]
 
 
 def test_both_files_are_written_whole(tmp_path: Path, html: str) -> None:

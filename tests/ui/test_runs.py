@@ -34,6 +34,14 @@ async def test_a_run_is_started_and_heard_to_its_end(page: PageClient) -> None:
     assert RunOverview.read(Path("runs") / run).status == "done"
 
 
+async def test_the_outcome_of_a_run_is_read_on_the_page(page: PageClient) -> None:
+    heard = await page.hear(await page.start(talk(1) + "  outcome: Sum it up.\n"), is_over)
+    outcome = next(item for item in heard.items if item["kind"] == "outcome")
+
+    assert (outcome["speaker"], outcome["words"]) == ("Bob", "Bob gave the outcome: outcome.md")
+    assert outcome["parts"] == [{"prose": [["p", [["strong", ["Two"]], " <b>bold</b>."]]]}]
+
+
 async def test_an_answer_streams_and_is_replaced_by_its_turn(page: PageClient) -> None:
     run = await page.start(talk(1, pace=0.05))
     heard = await page.hear(run, is_over)

@@ -94,6 +94,9 @@ class Pane {
           story(item.story), parts);
       case "prompt":
         return h("article", { class: "turn nobody" }, h("h2", {}, h("span", { class: "badge" }, "prompt")), parts);
+      case "outcome":
+        return h("div", {}, h("div", { class: "remarks" }, remark(item)), h("article", { class: `turn ${this.colours.get(item.speaker) ?? "nobody"}` },
+          h("h2", {}, h("b", {}, item.speaker), h("span", { class: "badge" }, "outcome")), parts));
       case "phase":
         return h("div", { class: "remarks phase" }, h("h2", {}, item.title), h("p", {}, item.words));
       case "failure":

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fcntl import ioctl
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
@@ -93,7 +94,8 @@ class Process:
 
     def send_signal(self, number: int) -> None:
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has ended since, and how it ended is on its way
+                os.kill(self.pid, number)
 
 
 class Nursery:

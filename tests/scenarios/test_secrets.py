@@ -15,7 +15,7 @@ from ai_battle.testing import FakeProviders, fault, reply
 from .bodies import TYPES, WIRES, received_requests
 
 KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY", "gemini": "GEMINI_API_KEY"}
-SECRET = 'sk-company-"12345"'
+SECRET = 'sk-company-"z-y-x"'  # no digest of a run has such letters by chance
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def test_what_came_from_the_environment_is_sent_and_named_in_everything_that_is_
         "report.html",
         "transcript.md",
     }
-    assert "12345" not in around.left
+    assert "z-y-x" not in around.left
     assert around.left.count("${COMPANY_KEY}") > 5
 
 
@@ -135,7 +135,7 @@ def test_a_dry_run_names_it(around: Around, monkeypatch: pytest.MonkeyPatch, how
 
     assert code == 0
     assert "Your key is ${COMPANY_KEY}." in told
-    assert "12345" not in told
+    assert "z-y-x" not in told
 
 
 @pytest.mark.parametrize("form", ["md", "html", "jsonl", "openai", "csv"])
@@ -150,4 +150,4 @@ def test_exports_name_it(
 
     assert code == 0
     assert "It is ${COMPANY_KEY}." in told
-    assert "12345" not in told
+    assert "z-y-x" not in told

@@ -2,7 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+import os
+import signal
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +15,9 @@ import pytest
 from ai_battle.testing import FakeProviders, reply
 from ai_battle.tools.sandbox import NoFence, choose
 from ai_battle.tools.verification import FairSemaphore, shared_places
+from tests.tools.sandbox.conftest import survivor_pids
 
-from .serving import ask_server, serving_to
+from .serving import ask_server, serving_to, until
 
 FILE = """
 server:
@@ -24,12 +29,14 @@ server:
 """
 TWICE = "```python\ndef twice(items):\n    return [2 * each for each in items]\n```\nWhat does `twice([4, 1])` return?"
 ENDLESS = "What does this print?\n```python\nimport queue\nqueue.Queue({number}).get()\nprint(7)\n```"
+NEVER = 3600.0  # seconds, in which a program or a wait for a place ends
 RIGHT, WRONG = "It returns `[8, 2]`.", "It returns `[8, 1]`."
 
 
 @pytest.fixture(autouse=True)
-async def places() -> FairSemaphore:
-    """The places of the test's event loop, in which its server runs too."""
+async def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FairSemaphore:
+    """The places of the test's event loop, in which its server runs too; programs stand in a folder of the test."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     try:
         choose("auto")
     except NoFence as problem:
@@ -59,12 +66,21 @@ async def ask(address: str, route: str, key: str, prompt: str) -> str:
     return str(answer["content"][0]["text"])
 
 
+async def end_programs(folder: Path, tasks: Sequence[asyncio.Task[str]]) -> None:
+    """Kills those that stand in folders of the test, as a limit of time would, until nobody waits for one."""
+    while not all(task.done() for task in tasks):
+        for pid in survivor_pids(folder):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        await asyncio.sleep(0.01)
+
+
 @pytest.mark.slow
 async def test_endless_programs_of_one_key_hold_up_no_other_and_go_on_unverified(
-    fakes: FakeProviders, file: str, places: FairSemaphore
+    fakes: FakeProviders, file: str, places: FairSemaphore, tmp_path: Path
 ) -> None:
     """Both routes share the places; of three the greedy key has two, and the third is free for who comes next."""
-    places.seconds, places.queue_seconds = 9.0, 1.0  # who comes a few seconds late on a busy machine gets none either
+    places.seconds, places.queue_seconds = NEVER, 1.0  # however late one comes, no place has become free meanwhile
     fakes.openai.always(answer)
     log: list[bytes] = []
     async with serving_to(fakes, log.append, file) as (_, address):
@@ -77,6 +93,7 @@ async def test_endless_programs_of_one_key_hold_up_no_other_and_go_on_unverified
         await asyncio.wait(greedy, return_when=asyncio.FIRST_COMPLETED)
         verified = await ask(address, "second", "key-of-modest", TWICE)
         still_running = [task for task in greedy if not task.done()]
+        await end_programs(tmp_path, greedy)
         unverified = await asyncio.gather(*greedy)
 
     assert verified == RIGHT
@@ -92,12 +109,12 @@ async def test_a_free_place_goes_to_the_key_that_has_none(
     fakes: FakeProviders, file: str, places: FairSemaphore
 ) -> None:
     """Ten programs of a greedy key wait already, and the two of a modest one are run before them."""
-    places.seconds, places.queue_seconds = 2.0, 60.0
+    places.seconds, places.queue_seconds = NEVER, NEVER
     fakes.openai.always(answer)
     async with serving_to(fakes, len, file) as (_, address):
         prompts = [ENDLESS.format(number=number + 1) for number in range(8)]
         greedy = [asyncio.create_task(ask(address, "first", "key-of-greedy", prompt)) for prompt in prompts]
-        await asyncio.sleep(0.2)
+        await until(lambda: fakes.openai.count == len(prompts))
         modest = [
             await ask(address, "first", "key-of-modest", TWICE),
             await ask(address, "second", "key-of-modest", TWICE),

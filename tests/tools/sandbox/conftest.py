@@ -100,13 +100,22 @@ def write_docker_client(path: Path, python: str = sys.executable) -> None:
     path.chmod(0o755)
 
 
-def survivors(workspace: Path) -> list[str]:
-    """Processes that still stand in the workspace."""
+def survivor_pids(workspace: Path) -> list[int]:
+    """Processes that still stand in the workspace, or in a folder of it."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if os.readlink(folder / "cwd").startswith(str(workspace)):
-                found.append((folder / "cmdline").read_text())
+            if Path(os.readlink(folder / "cwd")).is_relative_to(workspace):
+                found.append(int(folder.name))
+    return found
+
+
+def survivors(workspace: Path) -> list[str]:
+    """The commands of these processes."""
+    found = []
+    for pid in survivor_pids(workspace):
+        with contextlib.suppress(OSError):
+            found.append(Path(f"/proc/{pid}/cmdline").read_text())
     return found
 
 

@@ -14,7 +14,7 @@ import pytest
 from ai_battle.core.errors import ToolError
 from ai_battle.tools.sandbox import Bubblewrap, GuestPaths, HostPaths, Program, Sandbox
 
-from .conftest import Run, appears, no_bubblewrap, survivors, wait_until_gone
+from .conftest import Run, appears, no_bubblewrap, survivor_pids, survivors, wait_until_gone
 
 _OWNER = """
 import asyncio, sys
@@ -136,21 +136,6 @@ async def test_namespaces_alone_keep_a_program_from_its_supervisor(workspace: Pa
 def _parent(pid: int) -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("PPid:"))
-
-
-def survivor_pids(workspace: Path) -> list[int]:
-    return [
-        int(folder.name)
-        for folder in Path("/proc").glob("[0-9]*")
-        if os.path.islink(folder / "cwd") and _cwd(folder) == str(workspace)
-    ]
-
-
-def _cwd(process: Path) -> str:
-    try:
-        return os.readlink(process / "cwd")
-    except OSError:
-        return ""
 
 
 async def test_many_programs_at_once(sandbox: Sandbox, workspace: Path) -> None:

@@ -169,6 +169,8 @@ class Recipe:
     async def aclose(self) -> None:
         for each in (self.model, *self.helpers.values()):
             await each.client.aclose()
+        if self.lessons:
+            await self.lessons.aclose()
 
     async def aclose_checkers(self) -> None:
         """Closes the models that only check answers, which the strategy's client does not know."""

@@ -19,12 +19,12 @@ from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.events import Emit
 from ..core.plugins import near
+from ..core.tooling import Ask
 from ..providers._endpoints import PACKAGE, is_plugin, packaged_providers
 from ..providers._names import parse
 from ..providers.person import NAME as PERSON
 from ..providers.person import Read
 from ..providers.replay import Recorder
-from ..tools.loading import named_code as code_of_tools
 from . import strategies
 from .models import (
     NO_RECORDING,
@@ -42,7 +42,6 @@ from .models import (
 from .pairs import Pairs, ResolvedPair, RunHelp
 
 if TYPE_CHECKING:
-    from ..tools.approval import Ask
     from ..tools.toolset import ToolSet
 
 
@@ -93,7 +92,7 @@ def build(
     recordings: RecordingFiles = NO_RECORDING,
     *,
     allow_unsandboxed: bool = False,
-    approve: "Ask | None" = None,
+    approve: Ask | None = None,
     ask: Read | None = None,
 ) -> Assembled:
     """Builds all models. `starts` says how many script entries each scripted participant has used.
@@ -182,7 +181,7 @@ def named_code(loaded: LoadedDiscussion) -> tuple[str, ...]:
     pairs = Pairs(discussion, context)
     modules = [parse(type_, context.providers).provider for type_ in _named_types(pairs)]
     modules += [each.pair.strategy for each in pairs.all]
-    code = code_of_tools(discussion.tools) if discussion.tools else ()
+    code = discussion.tools.foreign_code if discussion.tools else ()
     located = (_code_location(each, loaded) for each in code)
     return tuple(dict.fromkeys((*(name for name in modules if "." in name), *located)))
 

@@ -9,7 +9,6 @@ from ..collaboration.ladder import LadderState
 from ..config.collaboration import Help, HelperSettings, Pair, ShadowSettings
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
-from ..tools.approval import is_code_denied
 from ..tools.client import WithTools
 from ..tools.toolset import ToolSet, ToolUser, tool_settings
 from .models import Model, helper_model, live_model
@@ -67,7 +66,7 @@ class PairBuilder:
             check = self.tool_set.check(help_.check, ToolUser(name, approval=spec.approval))
         elif help_.check:
             help_ = help_.model_copy(update={"check": None})
-        if is_code_denied(discussion, spec):
+        if discussion.is_code_denied(name):
             help_ = help_.model_copy(update={"verify": False})
         if each.traits.each_step and not self.tool_set:
             model = with_tool_support(model, spec.capabilities)

@@ -14,7 +14,6 @@ from ..config.problems import KeyPath, Problem
 from ..core.errors import ConfigError
 from ..core.plugins import near
 from ..core.traits import StrategyTraits
-from ..tools.approval import is_code_denied
 from . import strategies
 from .models import BuildContext, Model, spelling
 from .strategies import helpers_of, secondaries
@@ -164,7 +163,7 @@ class Pairs:
         if not (each.pair.verify and "verify" in each.pair.model_fields_set):
             return
         for name in each.helped:
-            if is_code_denied(self.discussion, self.discussion.models[name]):
+            if self.discussion.is_code_denied(name):
                 words = f"{name!r} may not run code (approval denies code_execution), so nothing is verified by running"
                 yield each.problem(f"{words}; take verify away, or allow code_execution", "verify")
 

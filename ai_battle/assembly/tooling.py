@@ -8,9 +8,11 @@ from ..config.participants import Capabilities, ParticipantSettings
 from ..config.problems import Problem
 from ..config.tools import Approval, Tools
 from ..core.client import ModelClient
+from ..core.tooling import Ask
 from ..providers._capabilities import RefusalMemory, capabilities_offline
-from ..tools.approval import Approver, Ask, Consent
+from ..tools.approval import Approver, Consent
 from ..tools.base import Tool
+from ..tools.base import ToolRegistry as ToolRegistry
 from ..tools.client import ToolCapableClient
 from ..tools.formats.auto import InProcessRefusals
 from ..tools.toolset import ToolSet as ToolSet

@@ -13,7 +13,7 @@ import click
 from rich.cells import cell_len, chop_cells
 
 from ..config.loading import LoadedDiscussion
-from ..config.tools import Tools
+from ..config.tools import Tools, Verdict
 from ..conversation.person import COMMANDS, Keyboard, keyboard, read_in_thread
 from ..conversation.visibility import VisibilityFilter
 from ..core.events import Emit, Event, ignore
@@ -21,7 +21,7 @@ from ..core.files import make_private, open_private, state_directory
 from ..core.messages import ToolCall
 from ..core.plugins import near
 from ..core.texts import visible
-from ..tools.approval import Answer, Verdict
+from ..core.tooling import Answer
 from .live import LiveView, PlainLines
 from .output import without_secrets
 

@@ -334,6 +334,11 @@ class Discussion(Section):
     def has_tools(self) -> bool:
         return bool(self.tools and self.tools.enabled)
 
+    def is_code_denied(self, name: str) -> bool:
+        """Returns whether a participant's code may not run, even if it is not offered the tool for it."""
+        approvals = (self.models[name].approval, *((self.tools.approval,) if self.tools else ()))
+        return any(each.verdict("code_execution") == "deny" for each in approvals)
+
     @property
     def has_files(self) -> bool:
         """Whether there are files, or a person who can attach some."""

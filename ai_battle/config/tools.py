@@ -1,12 +1,14 @@
 """The schema of `discussion.tools`."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field
 
 from .values import AS_NUMBER, ENTRIES, Amount, Flag, FreeMapping, Listed, Name, Positive, Seconds, Section, short_for
 
 Sandbox = Literal["auto", "strict", "docker", "none"]
+Verdict: TypeAlias = Literal["allow", "ask", "deny"]
+STRICTER: tuple[Verdict, ...] = get_args(Verdict)
 
 
 class RegisteredTool(Section):
@@ -39,7 +41,7 @@ class Mcp(Section):
 class Approval(Section):
     """Which tool calls run, are refused, or need a person's approval. The stricter of two rules applies."""
 
-    default: Literal["allow", "ask", "deny"] | None = Field(
+    default: Verdict | None = Field(
         default=None,
         description="Applies to tools not listed. Without it, a person is asked about calls that write, send or pay, "
         "and about code outside a sandbox; all others run.",
@@ -52,6 +54,10 @@ class Approval(Section):
     @property
     def tool_names(self) -> tuple[str, ...]:
         return (*self.allow, *self.ask, *self.deny)
+
+    def verdict(self, tool: str) -> Verdict | None:
+        """Returns the strictest list that names the tool, else the default; None if there is none."""
+        return next((listed for listed in reversed(STRICTER) if tool in getattr(self, listed)), self.default)
 
 
 class Runner(Section):
@@ -98,6 +104,14 @@ class Tools(Section):
     )
     approval: Approval = Field(default=Approval(), description="Which calls a person is asked about.")
     runner: Runner = Field(default=Runner(), description="How calls are run.")
+
+    @property
+    def foreign_code(self) -> tuple[str, ...]:
+        """The code that these settings would import or start, which has to be trusted first."""
+        dotted = (entry.name for entry in self.registry if entry.enabled and "." in entry.name)
+        servers = self.mcp.servers.values()
+        started = (" ".join((server.command, *server.args)) for server in servers if server.command)
+        return (*self.paths, *dotted, *started) if self.enabled else ()
 
 
 AnyTools = Annotated[Tools, short_for("registry", list | tuple | str, ENTRIES)]

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
 from .. import assembly
 from ..arbiter.verdict import Verdict
@@ -33,8 +33,7 @@ from ..core.messages import Message, Part
 from ..core.object_store import shown_path
 from ..core.plugins import check_options, near
 from ..core.telemetry import Telemetry, span, use_telemetry
-from ..tools.approval import Ask
-from ..tools.base import Tool, ToolRegistry
+from ..core.tooling import Ask
 from . import outcome, reading, resuming, rundir
 from .discussion import DiscussionRun
 from .journal import Durability, Journal
@@ -45,6 +44,9 @@ from .plan import GoalMode, Mode, Plan, Selection
 from .prompting import role_prompt, view_of
 from .setup import ClientSetup, FileSetup, RunSetup, SetupSource, load_checked
 from .state import EventDispatcher, State
+
+if TYPE_CHECKING:
+    from ..tools.base import Tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class ConversationManager:
         out: str | os.PathLike[str] | None = None,
         durability: Durability = "every_second",
         limits: SpendingLimits | Mapping[str, Any] = NO_LIMITS,
-        tools: Iterable[Tool] = (),
+        tools: "Iterable[Tool]" = (),
         approve: Ask | None = None,
         keep_drafts: bool = True,
         **settings: Unpack[DiscussionSettings],
@@ -114,7 +116,7 @@ class ConversationManager:
             raise ConfigError("turns can't be combined with phases, whose rounds set the length of the discussion.")
         plan = Plan(tuple(participants), goal=goal, limits=SpendingLimits.of(limits), **settings)
         given = tuple(tools)
-        checked_tools = tuple(ToolRegistry(given)) if given else ()
+        checked_tools = tuple(assembly.tooling.ToolRegistry(given)) if given else ()
         redactor = environment_redactor(os.environ)
         setup = ClientSetup(plan.name, durability, plan, checked_tools, approve=approve, redactor=redactor)
         self._set_up(replace(setup, keeps_drafts=keep_drafts), out)

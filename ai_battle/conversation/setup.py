@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from .. import assembly
 from ..arbiter.judging import Arbiter
@@ -25,9 +25,8 @@ from ..core.helping import without_texts
 from ..core.ledger import SpendingLimits
 from ..core.messages import Image
 from ..core.redaction import NO_SECRETS, Redactor
+from ..core.tooling import Ask
 from ..providers._filters import RedactedClient
-from ..tools.approval import Ask
-from ..tools.base import Tool
 from . import inputs
 from .journal import Durability
 from .participant import Cost, Participant
@@ -35,6 +34,9 @@ from .person import PersonClient, Reader
 from .plan import Plan
 from .state import EventDispatcher, State
 from .templates import Templates
+
+if TYPE_CHECKING:
+    from ..tools.base import Tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ class ClientSetup(SetupSource):
     """A setup of live clients, which belong to the caller, with the same tools for all of them."""
 
     plan: Plan
-    tools: tuple[Tool, ...] = ()
+    tools: "tuple[Tool, ...]" = ()
     pairs: tuple[Pair, ...] = ()
 
     @property

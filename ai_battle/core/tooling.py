@@ -1,13 +1,27 @@
-"""The events of tools: which are offered, which calls may run, and what they returned."""
+"""The events of tools: which are offered, which calls may run, and what they returned; and a person's answers."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from .exchange import ToolSpec
 from .messages import ToolCall, ToolResult
 
 By = Literal["policy", "person", "no terminal"]
 ProposalKind = Literal["question", "offer", "example", "condition", "refusal", "unsure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A person's answer to a call. `for_good`: for this tool until the run ends; the model is told the `reason`."""
+
+    allowed: bool
+    for_good: bool = False
+    reason: str = ""
+
+
+Ask: TypeAlias = Callable[[ToolCall, str], Awaitable[Answer | bool | None]]
+"""Asks a person about a participant's call; returns None if nobody could answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,13 @@
 """Decides whether a call may run: by configuration, or by asking a person."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
 
-from ..config.discussion import Discussion
-from ..config.participants import ParticipantSettings
-from ..config.tools import Approval
+from ..config.tools import STRICTER, Approval, Verdict
 from ..core.errors import ToolError, translate_errors
 from ..core.messages import ToolCall
-from ..core.tooling import By
-
-CODE = "code_execution"
-Verdict: TypeAlias = Literal["allow", "ask", "deny"]
-STRICTER: tuple[Verdict, ...] = get_args(Verdict)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A person's answer to a call. `for_good`: for this tool until the run ends; the model is told the `reason`."""
-
-    allowed: bool
-    for_good: bool = False
-    reason: str = ""
+from ..core.tooling import Answer as Answer
+from ..core.tooling import Ask, By
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +17,6 @@ class Decision:
     allowed: bool
     by: By
     reason: str = ""
-
-
-Ask: TypeAlias = Callable[[ToolCall, str], Awaitable[Answer | bool | None]]
-"""Asks a person about a participant's call; returns None if nobody could answer."""
 
 
 class Approver:
@@ -97,22 +77,8 @@ class Consent:
         return Decision(verdict == "allow", "policy")
 
     def _verdict(self, tool: str) -> Verdict | None:
-        found = [one for approval in self._approvals if (one := verdict(tool, approval))]
+        found = [one for approval in self._approvals if (one := approval.verdict(tool))]
         return max(found, key=STRICTER.index, default=None)
-
-
-def verdict(tool: str, approval: Approval) -> Verdict | None:
-    """Returns the strictest list that names the tool, else the default; None if there is none."""
-    for listed in reversed(STRICTER):
-        if tool in getattr(approval, listed):
-            return listed
-    return approval.default
-
-
-def is_code_denied(discussion: Discussion, participant: ParticipantSettings) -> bool:
-    """Returns whether a participant's code may not run, even if it is not offered the tool for it."""
-    approvals = (participant.approval, *((discussion.tools.approval,) if discussion.tools else ()))
-    return any(verdict(CODE, each) == "deny" for each in approvals)
 
 
 def refusal_words(tool: str, decision: Decision) -> str:

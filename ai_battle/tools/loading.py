@@ -43,13 +43,6 @@ def builtin_names() -> list[str]:
     return sorted({*_installed_names(), *packaged_tools()})
 
 
-def named_code(settings: Tools) -> tuple[str, ...]:
-    """Returns the foreign code that these settings would import or start, which has to be trusted first."""
-    dotted = (entry.name for entry in settings.registry if entry.enabled and "." in entry.name)
-    started = (" ".join((server.command, *server.args)) for server in settings.mcp.servers.values() if server.command)
-    return (*settings.paths, *dotted, *started) if settings.enabled else ()
-
-
 def build(settings: Tools, place: LoadContext) -> ToolRegistry:
     """Returns the tools of a file, whose code must be trusted by now. Raises `ConfigError` if one can't be loaded."""
     registry = ToolRegistry()

@@ -16,9 +16,10 @@ from ..core.exchange import ToolSpec
 from ..core.helping import AnswerChecked
 from ..core.messages import ToolCall, ToolResult
 from ..core.plugins import near
+from ..core.tooling import Ask
 from ..signals.code import code_blocks
 from . import loading
-from .approval import Approver, Ask, Consent
+from .approval import Approver, Consent
 from .base import Tool, ToolRegistry
 from .calls import CallRunner, RunnerLimits
 from .client import ToolCapableClient

@@ -27,10 +27,9 @@ from ..core.events import (
 from ..core.helping import DraftDropped, StuckFound
 from ..core.messages import ToolCall
 from ..core.texts import visible
-from ..core.tooling import ToolCalled, ToolReturned
+from ..core.tooling import Answer, ToolCalled, ToolReturned
 from ..reporting.exports import write_reports
 from ..reporting.sentences import call_words, result_words, sentence
-from ..tools.approval import Answer
 
 AS_OWN_ERRORS = translate_errors("This is an error in ai-battle itself; please report it", AIBattleError)
 _numbers = count(1)

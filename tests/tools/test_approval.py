@@ -11,7 +11,7 @@ from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import ToolCall, user
 from ai_battle.core.tooling import LoopStopped, ToolCalled, ToolDecided, ToolsOffered
 from ai_battle.testing import ScriptedClient, call
-from ai_battle.tools.approval import Answer, Approver, Consent, Decision, verdict
+from ai_battle.tools.approval import Answer, Approver, Consent, Decision
 from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
@@ -75,7 +75,7 @@ def told_results(model: ScriptedClient, request: int = 1) -> list[str]:
 def test_a_tool_is_in_the_strictest_list_that_names_it_else_the_default_holds(
     said: Approval, expected: str | None
 ) -> None:
-    assert verdict("look", said) == expected
+    assert said.verdict("look") == expected
 
 
 async def test_what_is_said_of_a_participant_can_only_be_stricter_than_what_is_said_of_all() -> None:

@@ -9,7 +9,7 @@ import pytest
 from ai_battle.config.tools import RegisteredTool, Tools
 from ai_battle.core.errors import ConfigError
 from ai_battle.tools.builtin.file_manipulation import FileManipulationTool
-from ai_battle.tools.loading import LoadContext, build, builtin_names, by_name, named_code
+from ai_battle.tools.loading import LoadContext, build, builtin_names, by_name
 from ai_battle.tools.manager import ToolManager
 
 ROOT = Path(__file__).parent.parent.parent
@@ -176,8 +176,8 @@ def test_what_can_not_be_had_is_told(place: LoadContext, entries: Any, paths: tu
 def test_code_that_has_to_be_trusted_is_named_without_being_run(place: LoadContext) -> None:
     (place.base / "trap.py").write_text("raise SystemExit", encoding="utf-8")
     written = settings("calculator", "shop.tools", paths=("trap.py",))
-    assert named_code(written) == ("trap.py", "shop.tools")
-    assert named_code(settings("calculator", paths=("trap.py",), enabled=False)) == ()
+    assert written.foreign_code == ("trap.py", "shop.tools")
+    assert settings("calculator", paths=("trap.py",), enabled=False).foreign_code == ()
 
 
 async def test_the_drop_ins_of_this_repository_work() -> None:

@@ -12,13 +12,12 @@ from ai_battle.assembly import discussion
 from ai_battle.config.loading import load
 from ai_battle.config.tools import Tools
 from ai_battle.core.errors import ConfigError
-from ai_battle.tools.loading import named_code
 
 
 def test_a_program_is_code_that_has_to_be_trusted() -> None:
     servers = {"git": {"command": "mcp-server-git", "args": ["--repository", "."]}, "docs": {"url": "http://a.example"}}
 
-    assert named_code(Tools.model_validate({"mcp": {"servers": servers}})) == ("mcp-server-git --repository .",)
+    assert Tools.model_validate({"mcp": {"servers": servers}}).foreign_code == ("mcp-server-git --repository .",)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.client import ModelClient, require_client
-from ..core.errors import ConfigError, EmptyAnswer, ProviderError, Refused
+from ..core.errors import ConfigError, ContextTooLong, EmptyAnswer, ProviderError, Refused
 from ..core.events import Emit, Warned, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, ToolSpec
 from ..core.helping import AnswersCompared, StuckFound
@@ -68,10 +68,15 @@ class Candidate:
 async def draft_or_silence(
     turn: Turn, client: ModelClient, request: ModelRequest
 ) -> tuple[Draft, ProviderError | None]:
-    """Returns the primary's answer; an empty or refused one becomes an empty draft with its error."""
+    """Returns the primary's answer; an empty or refused one becomes an empty draft with its error.
+
+    So does none because the request is too long for the primary, unless the caller can shorten it.
+    """
     try:
         return await turn.request_draft(client, request), None
-    except (EmptyAnswer, Refused) as error:
+    except (ContextTooLong, EmptyAnswer, Refused) as error:
+        if isinstance(error, ContextTooLong) and request.wants.can_shorten:
+            raise
         return Draft(ModelResponse(assistant(error.partial), usage=NOTHING_USED), NOTHING_USED), error
 
 
@@ -116,6 +121,11 @@ class Attempts:
     @property
     def stuck(self) -> bool:
         return self.best.judged.stuck
+
+    @property
+    def is_too_long(self) -> bool:
+        """True if the request does not fit the model's window; advice would only make it longer."""
+        return isinstance(self.best.silence, ContextTooLong)
 
     @property
     def case(self) -> HelpCase:
@@ -209,7 +219,7 @@ class Attempts:
             return Candidate(draft, hopeless("silence", str(silence)), silence)
         if draft.cut:
             return Candidate(draft, hopeless("cut_short", draft.cut))
-        if form_problem := " ".join(_form_problems(self.request, draft.response)):
+        if form_problem := find_form_problem(self.request, draft.response):
             return Candidate(draft, hopeless("misfit", form_problem), form_problem=form_problem)
         again = calls_again(self._known, draft.response)
         return Candidate(draft, await assess(self.detector, self.turn, self._known, draft), again=again)
@@ -301,7 +311,12 @@ class Advice:
     read: Callable[[str], str] = str.strip
 
     async def __call__(self, attempts: Attempts, helper: ModelClient) -> bool:
-        """Asks for advice and tries again with it; returns whether the helper's reply was usable."""
+        """Asks for advice and tries again with it; returns whether the helper's reply was usable.
+
+        A request that is too long for the model is answered by the helper instead.
+        """
+        if attempts.is_too_long:
+            return await take_over(attempts, helper)
         turn, most = attempts.turn, self.max_tokens
         options = {} if most is None else {"max_tokens": most}
         request = advice_request(self.prompt, attempts.case, turn.helping.sees, **options)
@@ -330,6 +345,11 @@ async def answer_in_place(turn: Turn, helper: ModelClient, case: HelpCase) -> Dr
         await turn.report_failure(CALLS_AGAIN)
         return None
     return answer
+
+
+def find_form_problem(request: ModelRequest, response: ModelResponse) -> str:
+    """Returns what is wrong with the form of an answer, calls or JSON; empty if nothing is."""
+    return " ".join(_form_problems(request, response))
 
 
 def _form_problems(request: ModelRequest, response: ModelResponse) -> Iterator[str]:

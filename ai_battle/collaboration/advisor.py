@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 from ..core.client import ModelClient
-from ..core.errors import ConfigError, EmptyAnswer, ProviderError
+from ..core.errors import ConfigError, ContextTooLong, EmptyAnswer, ProviderError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.helping import HelpDeclined
@@ -181,6 +181,8 @@ class AdvisedStep:
 
     async def _settle(self, draft: Draft, silence: ProviderError | None) -> ModelResponse | None:
         """Returns the answer of the step; None if the model has to continue after a question."""
+        if isinstance(silence, ContextTooLong):
+            raise silence  # advice would only make the request longer
         question = next((call for call in draft.response.tool_calls if call.name == self._tool.name), None)
         if question and self._record.in_a_row < 2 * MOST_IN_A_ROW:
             # Drop other calls made together with the question, because the advice may change what is to be done.

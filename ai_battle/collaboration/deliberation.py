@@ -16,7 +16,7 @@ from ..core.ledger import Budget, charge_to
 from ..core.messages import assistant
 from ..core.traits import CalledModel, StrategyTraits
 from ..wire.dialects.thinking import without_thought
-from ._attempts import Strategy
+from ._attempts import Strategy, find_form_problem
 from ._checks import OTHER_ANSWER_REASON
 from ._prompts import HelpCase, bounded_text, data_section, excerpt, packaged_prompt, request_in_place, with_note
 from ._ranking import (
@@ -125,7 +125,8 @@ class DeliberationSession:
     async def collect_answers(self) -> None:
         """Asks all members concurrently. If nobody answers, it raises the first member's error."""
         drafts = await run_together(*map(self._answer, self.members.values()))
-        self.answers = {number: draft for number, draft in zip(self.members, drafts, strict=True) if draft}
+        answers = {number: draft for number, draft in zip(self.members, drafts, strict=True) if draft}
+        self.answers = await self._well_formed(answers) or answers
         if not self.answers:
             raise self._error or BadReply(f"None of the {len(self.members)} models answered.")
         texts = "\0".join(bounded_text(draft.response.message) for draft in self.answers.values())
@@ -143,6 +144,15 @@ class DeliberationSession:
         if not draft:
             self._missing.append(f"member {member.number} gave no answer: {self.turn.failure}")
         return draft
+
+    async def _well_formed(self, answers: Mapping[int, Draft]) -> dict[int, Draft]:
+        """Returns the answers with calls or JSON of the right form; the others are dropped, unless all are wrong."""
+        problems = {number: find_form_problem(self.request, draft.response) for number, draft in answers.items()}
+        for number, problem in problems.items():
+            if problem and not all(problems.values()):
+                await self._refuse(answers[number], problem)
+                self._missing.append(f"member {number} gave no answer: {problem}")
+        return {number: draft for number, draft in answers.items() if not problems[number]}
 
     async def _own_answer(self, client: ModelClient) -> Draft | None:
         """Returns the first member's draft. Its error is kept for the case that nobody else answers."""
@@ -256,7 +266,7 @@ class DeliberationSession:
     async def serve(self, best: int) -> ModelResponse:
         """Accepts a member's answer unchanged."""
         if len(self.answers) == 1:
-            words = f"Only one of {len(self.members)} models answered: its answer is all there is."
+            words = f"Only one of {len(self.members)} models gave an answer that can be used: it is all there is."
             await self.turn.emit(Warned(words))
         for number, draft in self.answers.items():
             if number != best:

@@ -8,16 +8,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..core.client import ModelClient
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, ContextTooLong
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import StuckFound
 from ..core.traits import CalledModel, StrategyTraits
 from ..judging.assessment import steps_of
 from ..signals.progress import ToolStep, WorkRecord
-from ._attempts import Strategy
-from ._prompts import HelpCase, data_section, excerpt, packaged_prompt, with_note, without_tuning
-from ._turn import Helping, Turn
+from ._attempts import Strategy, hopeless, stuck_event
+from ._prompts import (
+    HelpCase,
+    data_section,
+    excerpt,
+    packaged_prompt,
+    request_in_place,
+    with_note,
+    without_tuning,
+)
+from ._turn import Draft, Helping, Turn
 
 TRAITS = StrategyTraits(
     "InterCode's SQL tasks, GPT-3.5 with GPT-4, 620 recorded trajectories: 76.0 % get there with 61 % of the small "
@@ -102,10 +110,15 @@ class Handover(Strategy):
         case = HelpCase(request)
         steps = steps_of(request.messages[case.place + 1 :])
         shift = HandoverPeriod.after(steps, self.hand_back_after)
+        turn = Turn("handover", self.helping, emit)
         if not shift.is_helped:
             own = with_note(request, _handback_note(shift)) if shift.handovers else request
-            return await self.primary.complete(own, emit)
-        turn = Turn("handover", self.helping, emit)
+            try:
+                return await self.primary.complete(own, emit)
+            except ContextTooLong as error:
+                if request.wants.can_shorten or not (answer := await self._answer_too_long(turn, request, error)):
+                    raise
+                return await turn.accept(answer)
         if shift.start == len(steps):
             await emit(StuckFound(STALLED_QUALITY, 1 - STALLED_QUALITY, shift.reason))
         shown = request
@@ -113,6 +126,11 @@ class Handover(Strategy):
             shown = replace(request, messages=request.messages[case.place :], system="", extra={})
         answer = await turn.ask(self.secondary, without_tuning(with_note(shown, shift.receipt)), shift.reason)
         return await turn.accept(answer or await turn.request_draft(self.primary, request))
+
+    async def _answer_too_long(self, turn: Turn, request: ModelRequest, error: ContextTooLong) -> Draft | None:
+        """Returns the helper's answer to a request that does not fit the primary's window; None if it has none."""
+        await turn.emit(stuck_event(hopeless("silence", str(error))))
+        return await turn.ask(self.secondary, request_in_place(HelpCase(request), turn.helping.sees), str(error))
 
 
 def _handback_note(shift: HandoverPeriod) -> str:

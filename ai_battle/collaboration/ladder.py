@@ -106,7 +106,7 @@ class Ladder(HelpedModel):
 
     async def _climb(self, attempts: Attempts) -> None:
         """Helps from the current rung upwards until it is enough; if the helper fails, the best attempt is served."""
-        for rung in range(self.state.rung, HANDOVER):
+        for rung in range(TAKEOVER if attempts.is_too_long else self.state.rung, HANDOVER):
             attempts.turn.strategy = _rung_name(rung)
             if not await STEPS[rung](attempts, self.secondary):
                 return

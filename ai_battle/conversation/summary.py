@@ -46,6 +46,10 @@ class ContextMemory:
         needed = self._state.tokens_needed(participant.name)
         return await self._fold(participant, needed // 2, needed)
 
+    def can_shorten(self, participant: Participant) -> bool:
+        """Returns whether there are old turns to fold; the last one always stays."""
+        return len(self._state.contexts[participant.name].turns) > 1
+
     async def _warn_if_too_long(self, participant: Participant, notes: Sequence[str]) -> None:
         """Warns once: servers such as Ollama drop what does not fit without a word."""
         needed = self._state.tokens_needed(participant.name, notes)

@@ -222,10 +222,12 @@ class TurnTaker:
     async def _request_answer(self, step: TurnStep, listener: TurnListener) -> ModelResponse:
         if step.participant.name in self.left:
             raise PersonLeft(f"{step.participant.name} left the discussion.")
+        request, can_shorten = self.request(step), self.memory.can_shorten(step.participant)
         try:
-            return await request_answer(step.participant, self.request(step), listener)
+            wants = replace(request.wants, can_shorten=can_shorten)
+            return await request_answer(step.participant, replace(request, wants=wants), listener)
         except ContextTooLong:  # the estimate of tokens was too low: fold old turns and ask once more
-            if not await self.memory.shorten(step.participant):
+            if not (can_shorten and await self.memory.shorten(step.participant)):
                 raise
             return await request_answer(step.participant, self.request(step), listener)
 

@@ -36,11 +36,13 @@ class Wants:
 
     `stream`: pieces of the answer as they arrive, because somebody reads along or may cut it short. `drafts`: also
     pieces of what may never become the answer. `each_warning`: a warning with every request, not only the first.
+    `can_shorten`: the error of a request that is too long, since the caller sends a shorter one, which costs no help.
     """
 
     stream: bool = True
     drafts: bool = True
     each_warning: bool = False
+    can_shorten: bool = False
 
 
 EVERYTHING = Wants()

@@ -164,7 +164,7 @@ async def test_the_only_answer_is_served_and_said_to_be_the_only_one(council: Mo
 
     assert (response.text, council.large.questions) == (PARIS, [])
     assert [event.message for event in of(log, Warned)] == [
-        "Only one of 3 models answered: its answer is all there is."
+        "Only one of 3 models gave an answer that can be used: it is all there is."
     ]
 
 
@@ -288,6 +288,18 @@ async def test_calls_of_tools_and_json_are_served_as_they_are(council: Models) -
     response, _ = await deliberate(client(council), output_schema={"type": "object"})
     assert response.text == PARIS
     assert not council.large.questions
+
+
+async def test_an_answer_that_is_no_json_is_not_served_where_another_member_gives_json(council: Models) -> None:
+    """Members rank for content, and like prose."""
+    council.small.says(member("Paris, of course.", ["Paris, of course."]))
+    council.peer.says(member("It is Paris.", ["Paris, of course."]))
+    council.third.says('{"city": "Paris"}')
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    response, log = await deliberate(client(council), output_schema=schema)
+
+    assert response.text == '{"city": "Paris"}'
+    assert [event.reason.partition(":")[0] for event in of(log, HelpFailed)] == ["The answer is not JSON"] * 2
 
 
 async def deliberate_with_tools(made: ModelClient, **details: Any) -> tuple[ModelResponse, EventLog]:

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 
 from ai_battle import ConversationManager, Participant
+from ai_battle.collaboration._attempts import HelpedModel, take_over
 from ai_battle.conversation.prompting import prompt
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ContextTooLong
@@ -17,6 +18,7 @@ from ai_battle.core.events import Emit, EventLog, Summarised, TurnFailed, Warned
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.messages import assistant
 from ai_battle.core.tokens import estimate_request
+from ai_battle.judging.detector import StuckDetector
 from ai_battle.providers.scripted import ScriptedClient
 
 MARKINGS = (
@@ -193,6 +195,19 @@ async def test_a_request_that_a_model_finds_too_long_is_shortened_once(tmp_path:
     assert not any(isinstance(event, TurnFailed) for event in log.events)
     assert "They counted." in bob.requests[-1].messages[0].text
     assert len(bob.requests[-1].messages) < len(bob.requests[3].messages)
+
+
+async def test_a_helper_answers_only_what_is_still_too_long_when_shortened(tmp_path: Path) -> None:
+    too_long = {"fail": "context_too_long"}
+    bob = ScriptedClient("1.", "2.", "3.", too_long, "They counted.", "4.", too_long, "Still.", too_long)
+    helper = ScriptedClient("5, and all is counted.")
+    pair = HelpedModel("takeover", bob, helper, (take_over,), StuckDetector(threshold=0.0))
+    people = [Participant("ada", ScriptedClient("One.", loop=True)), Participant("bob", pair)]
+
+    result = await ConversationManager(people, goal="Count.", turns=5, out=tmp_path / "run").run_discussion()
+
+    assert [message.text for message in result.messages][-3:] == ["4.", "One.", "5, and all is counted."]
+    assert len(helper.requests) == 1
 
 
 async def test_a_request_that_is_still_too_long_is_a_failed_turn(tmp_path: Path) -> None:

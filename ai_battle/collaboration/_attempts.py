@@ -260,6 +260,11 @@ class Strategy(ModelClient):
     def offered_tools(self) -> tuple[ToolSpec, ...]:
         return self.primary.offered_tools
 
+    def require_primary(self) -> None:
+        """Raises the primary's error if it is known to be out, before others are paid for what it can't use."""
+        if error := self.primary.known_outage:
+            raise error
+
     async def aclose(self) -> None:
         """Closes all clients, even if one of them fails to close."""
         async with AsyncExitStack() as stack:

@@ -208,6 +208,7 @@ class Polling(Strategy):
         self._name = name
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        self.require_primary()
         poll = Poll(Turn(self._name, self.helping, emit), request, self.detector)
         await poll.add(poll.request_own(self.primary), *(poll.request_peer(MutedClient(peer)) for peer in self.peers))
         for another in self.reserve:

@@ -181,8 +181,6 @@ class AdvisedStep:
 
     async def _settle(self, draft: Draft, silence: ProviderError | None) -> ModelResponse | None:
         """Returns the answer of the step; None if the model has to continue after a question."""
-        if isinstance(silence, ContextTooLong):
-            raise silence  # advice would only make the request longer
         question = next((call for call in draft.response.tool_calls if call.name == self._tool.name), None)
         if question and self._record.in_a_row < 2 * MOST_IN_A_ROW:
             # Drop other calls made together with the question, because the advice may change what is to be done.
@@ -190,7 +188,7 @@ class AdvisedStep:
             return None
         if question:
             silence = EmptyAnswer("The model only asked for advice, and gave no answer.")
-        if self._model.terms.max_forced:
+        if self._model.terms.max_forced and not isinstance(silence, ContextTooLong):  # advice makes it only longer
             return await self._judge(draft, silence)
         if silence:
             raise silence

@@ -60,6 +60,8 @@ class BoostLoop(Strategy):
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         turn = BoostTurn(self, request, emit)
+        if turn.has_tools:  # else a SUMMARY may be the answer
+            self.require_primary()
         for loop in range(self.max_loops):
             match await turn.request_plan(loop):
                 case SummaryReply(text):
@@ -88,6 +90,11 @@ class BoostTurn:
         self._planned: list[Draft] = []
         self._failed: list[FailedPlan] = []
         self._answers: list[Draft] = []
+
+    @property
+    def has_tools(self) -> bool:
+        """True if the auxiliary model may call a tool."""
+        return bool(self._tools)
 
     async def request_plan(self, loop: int) -> PlanReply | None:
         """Returns the boost model's reply; None if it is unusable."""

@@ -25,7 +25,7 @@ from ._prompts import (
     with_note,
     without_tuning,
 )
-from ._turn import Draft, Helping, Turn
+from ._turn import Helping, Turn
 
 TRAITS = StrategyTraits(
     "InterCode's SQL tasks, GPT-3.5 with GPT-4, 620 recorded trajectories: 76.0 % get there with 61 % of the small "
@@ -113,12 +113,7 @@ class Handover(Strategy):
         turn = Turn("handover", self.helping, emit)
         if not shift.is_helped:
             own = with_note(request, _handback_note(shift)) if shift.handovers else request
-            try:
-                return await self.primary.complete(own, emit)
-            except ContextTooLong as error:
-                if request.wants.can_shorten or not (answer := await self._answer_too_long(turn, request, error)):
-                    raise
-                return await turn.accept(answer)
+            return await self._continue_work(turn, own)
         if shift.start == len(steps):
             await emit(StuckFound(STALLED_QUALITY, 1 - STALLED_QUALITY, shift.reason))
         shown = request
@@ -127,10 +122,18 @@ class Handover(Strategy):
         answer = await turn.ask(self.secondary, without_tuning(with_note(shown, shift.receipt)), shift.reason)
         return await turn.accept(answer or await turn.request_draft(self.primary, request))
 
-    async def _answer_too_long(self, turn: Turn, request: ModelRequest, error: ContextTooLong) -> Draft | None:
-        """Returns the helper's answer to a request that does not fit the primary's window; None if it has none."""
-        await turn.emit(stuck_event(hopeless("silence", str(error))))
-        return await turn.ask(self.secondary, request_in_place(HelpCase(request), turn.helping.sees), str(error))
+    async def _continue_work(self, turn: Turn, request: ModelRequest) -> ModelResponse:
+        """Returns the primary's answer, or the helper's to a request that does not fit the primary's window."""
+        try:
+            return await self.primary.complete(request, turn.emit)
+        except ContextTooLong as error:
+            if request.wants.can_shorten:
+                raise
+            await turn.emit(stuck_event(hopeless("silence", str(error))))
+            in_place = request_in_place(HelpCase(request), turn.helping.sees)
+            if answer := await turn.ask(self.secondary, in_place, str(error)):
+                return await turn.accept(answer)
+            raise
 
 
 def _handback_note(shift: HandoverPeriod) -> str:

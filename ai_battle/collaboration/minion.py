@@ -82,6 +82,7 @@ class Minion(Strategy):
         split = split_request(request)
         if not split.documents:
             return await turn.accept(await turn.request_draft(self.primary, request))
+        self.require_primary()  # only it reads the documents
         size = max(self.piece_characters, 2 * split.characters // MOST_PIECES)
         session = ReadingSession(turn, request, split, [p for text in split.documents for p in pieces(text, size)])
         return await self._answer_led(session) or await self._answer_alone(session)

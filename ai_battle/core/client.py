@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
-from .errors import ConfigError, CutShort
+from .errors import ConfigError, CutShort, ProviderError
 from .events import Emit, Event, ModelReplied, ignore
 from .exchange import UNKNOWN_USAGE, WHOLE_ANSWER, ModelRequest, ModelResponse, ToolSpec, Usage
 from .ledger import Budget, book, charge_to
@@ -28,6 +28,11 @@ class ModelClient(ABC):
     def offered_tools(self) -> tuple[ToolSpec, ...]:
         """The client's own tools, in addition to those of a request."""
         return ()
+
+    @property
+    def known_outage(self) -> ProviderError | None:
+        """The error with which a call would fail at once, as the provider is known to be out; None if it is called."""
+        return None
 
     def added_tools(self, others: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
         """Returns the tools that the client adds to `others` for a model, and whose calls it answers itself."""
@@ -95,6 +100,10 @@ class ClientWrapper(ModelClient):
     @property
     def offered_tools(self) -> tuple[ToolSpec, ...]:
         return self.client.offered_tools
+
+    @property
+    def known_outage(self) -> ProviderError | None:
+        return self.client.known_outage
 
     async def aclose(self) -> None:
         await self.client.aclose()

@@ -217,6 +217,13 @@ class ProviderCaller(ClientWrapper):
         self._refusals = LearnedRefusals(self._upstream, model, learns=terms.bounded)
         self._has_warned = False
 
+    @property
+    def known_outage(self) -> ProviderError | None:
+        if (retry := self._retry) is None or retry.waits:
+            return None
+        delay, breaker = upstream_at(self._upstream).circuit(self._name, retry.role).waiting(for_probe=False)
+        return self._not_called(ceil(delay), breaker) if delay else None
+
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         with span("chat", self._model, request=request, **self._span_attributes) as attributes:
             attributes["response"] = response = await self._call(request, emit)

@@ -176,3 +176,29 @@ async def test_an_upstream_that_can_not_be_reached_is_left_alone_with_all_its_mo
     assert broken == [502] * FAILURES
     assert (other, wait) == (503, "30")
     assert len(upstream.fake.questions) == FAILURES
+
+
+@pytest.mark.parametrize(
+    ("pair", "tools", "paid"),
+    [
+        ("strategy: boost, secondary: openai/gpt-4o", True, False),
+        ("strategy: boost, secondary: openai/gpt-4o", False, True),
+        ("strategy: peer, secondary: openai/gpt-4o, peers: [openai/gpt-4o-mini]", False, False),
+        ("strategy: council, secondary: openai/gpt-4o, peers: [openai/a, openai/b]", False, False),
+    ],
+)
+async def test_nobody_is_paid_for_what_a_small_model_that_is_out_can_not_use(
+    fakes: FakeProviders, tmp_path: Path, pair: str, *, tools: bool, paid: bool
+) -> None:
+    fakes.ollama.always(fault(500))
+    fakes.openai.always("SUMMARY: Hello.")
+    path = tmp_path / "server.yaml"
+    path.write_text(f"server: {{routes: {{small: ollama/phi4, pair: {{primary: ollama/phi4, {pair}}}}}}}")
+    offered = {"tools": [{"name": "read", "input_schema": {"type": "object"}}]} if tools else {}
+    async with serving(fakes, str(path)) as address:
+        for _ in range(FAILURES):
+            await ask_server(address, "/v1/messages", {**HELLO, "model": "small"})
+        status, wait = await ask(address, "/v1/messages", {**HELLO, "model": "pair", **offered})
+
+    assert (status, wait) == ((200, None) if paid else (503, "30"))
+    assert bool(fakes.openai.questions) == paid

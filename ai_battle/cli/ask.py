@@ -13,7 +13,7 @@ from ..config.collaboration import USUAL_STRATEGY
 from ..config.loading import LoadedDiscussion
 from ..conversation import asking
 from ..core.errors import ConfigError
-from ..core.events import DELTAS, Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore
+from ..core.events import DELTAS, AttemptFailed, Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore
 from ..core.exchange import EVERYTHING, WHOLE_ANSWER, ModelResponse
 from ..core.texts import one_line, printable
 from ..files.reading import LARGEST_TEXT, MIB
@@ -100,13 +100,19 @@ def request_answer(loaded: LoadedDiscussion, how: Mapping[str, Any], title: str)
 async def _ask(
     loaded: LoadedDiscussion, shown: LiveView | PlainLines | None, system: str, title: str, events: list[Event]
 ) -> ModelResponse:
-    """Returns the answer. `events` collects everything but text deltas."""
+    """Returns the answer. `events` collects everything but text deltas.
+
+    A failed attempt is shown when something follows it: the last one is what the error says.
+    """
+    held = list[Event]()
     tell = _tell_remarks if isinstance(shown, PlainLines) else shown or ignore
 
     async def listen(event: Event) -> None:
         if not isinstance(event, DELTAS):
             events.append(event)
-        await tell(event)
+        shown_now, held[:] = ([*held], [event]) if _is_plain_failure(event) else ([*held, event], [])
+        for each in shown_now:
+            await tell(each)
 
     if not isinstance(shown, LiveView):
         return await asking.answer(loaded, listen, WHOLE_ANSWER, system)
@@ -117,6 +123,11 @@ async def _ask(
     ended = TurnFinished(1, 1, speaker, response.message, response.usage, response.model, 0.0, stop=response.stop)
     await shown(ended)
     return response
+
+
+def _is_plain_failure(event: Event) -> bool:
+    """Returns whether an attempt failed of which nothing has been shown."""
+    return isinstance(event, AttemptFailed) and not event.partial
 
 
 async def _tell_remarks(event: Event) -> None:

@@ -7,6 +7,7 @@ import click
 
 from ..config.loading import LoadedDiscussion
 from ..conversation.forecast import Expected, ExpectedHelp, forecast
+from ..core.events import Event, Warned
 from ..core.exchange import NOTHING_USED, Usage
 from ..core.texts import printable
 from ..reporting.figures import cost, count_of
@@ -23,9 +24,14 @@ def show_forecast(
     if series:
         _show_series(series, kind, as_json=as_json)
     else:
-        _show_run(forecast(loaded), as_json=as_json)
+        _show_run(forecast(loaded, _show_warning), as_json=as_json)
     if loaded.file.discussion.judge and not as_json:
         click.echo("A judge reads the whole discussion twice, and once more if a quotation is false.")
+
+
+async def _show_warning(event: Event) -> None:
+    if isinstance(event, Warned):
+        click.echo(f"! {printable(event.message)}", err=True)
 
 
 def _show_run(expected: Sequence[Expected], *, as_json: bool) -> None:
@@ -38,7 +44,7 @@ def _show_run(expected: Sequence[Expected], *, as_json: bool) -> None:
 
 def _show_series(runs: Sequence[PlannedRun], kind: str, *, as_json: bool) -> None:
     variants = runs_by_variant(runs)
-    expected = {run.variant: forecast(run.loaded) for run in runs if run.repeat == 1}
+    expected = {run.variant: forecast(run.loaded, _show_warning) for run in runs if run.repeat == 1}
     total = sum((_usage(expected[run.variant]) for run in runs), NOTHING_USED)
     if as_json:
         entries = [

@@ -142,7 +142,7 @@ def _tool_decided(event: ToolDecided) -> str:
 
 def _tool_returned(event: ToolReturned) -> str:
     if event.result.is_error:
-        return f"✗ {event.result.call.name} {one_line(result_words(event.result), MAX_LENGTH)} ({event.seconds:.1f} s)"
+        return f"✗ {event.result.call.name} {result_words(event.result)} ({event.seconds:.1f} s)"
     return f"← {one_line(event.result.text, MAX_LENGTH)} ({event.seconds:.1f} s)"
 
 

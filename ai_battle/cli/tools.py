@@ -89,7 +89,7 @@ def call(name: str, arguments: str, settings: tuple[str, ...], paths: tuple[str,
 def accept(config: str, trust: bool) -> None:
     """Accept the tools of CONFIG's MCP servers as they are now.
 
-    Their present descriptions become the known ones, and are listed.
+    Their present descriptions and instructions become the known ones, and are listed.
 
     A tool whose description differs from its first use is called only if a person allows it.
     """
@@ -144,6 +144,8 @@ def _setting(option: str) -> tuple[str, Any]:
 
 
 def _show(tools: Sequence[ToolSpec]) -> None:
+    for guide in filter(None, dict.fromkeys(tool.guide for tool in tools)):
+        click.echo(f"{printable(guide)}\n")
     table = Table.grid(padding=(0, 2))
     for tool in tools:
         about = f"{tool.description}\n  {signature('', tool.schema)}"

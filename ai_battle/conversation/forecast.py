@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..assembly.models import Model
 from ..config.loading import LoadedDiscussion
-from ..core.events import PromptGiven, ignore
+from ..core.events import Emit, PromptGiven, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, Usage
 from ..core.helping import FileDescribed
 from ..core.messages import FILE_KINDS, Message, file_of
@@ -162,22 +162,22 @@ class Expected:
         }
 
 
-def forecast(loaded: LoadedDiscussion) -> list[Expected]:
+def forecast(loaded: LoadedDiscussion, emit: Emit = ignore) -> list[Expected]:
     """Returns what each participant may cost, assuming answers of `max_tokens` but at most 350 tokens.
 
     Builds models and tools as a run does, so it raises `ConfigError` for everything that would keep the run from
-    starting. Tool servers are started and stopped again. The requests are for people to read: values from the
-    environment are named, not shown.
+    starting. Tool servers are started and stopped again; warnings about their tools go to
+    `emit`. The requests are for people to read: values from the environment are named, not shown.
     """
     setup = FileSetup.of(loaded, keyboard).build({})
-    asyncio.run(_equip(setup))
+    asyncio.run(_equip(setup, emit))
     return [replace(expected, request=loaded.redactor.value(expected.request)) for expected in _forecasts(setup)]
 
 
-async def _equip(setup: RunSetup) -> None:
+async def _equip(setup: RunSetup, emit: Emit) -> None:
     with TemporaryDirectory() as run_dir:
         try:
-            await setup.assembled.equip(Path(run_dir), ignore)
+            await setup.assembled.equip(Path(run_dir), emit)
         finally:
             await setup.assembled.aclose()
 

@@ -96,11 +96,17 @@ def _messages_from_json(messages: Any) -> tuple[Message, ...]:
 
 
 def specs_to_json(specs: tuple[ToolSpec, ...]) -> list[Record]:
-    return [{"name": spec.name, "description": spec.description, "parameters": spec.schema} for spec in specs]
+    return [
+        {"name": spec.name, "description": spec.description, "parameters": spec.schema}
+        | ({"guide": spec.guide} if spec.guide else {})
+        for spec in specs
+    ]
 
 
 def _specs_from_json(specs: Any) -> tuple[ToolSpec, ...]:
-    return tuple(ToolSpec(spec["name"], spec["description"], spec["parameters"]) for spec in specs)
+    return tuple(
+        ToolSpec(spec["name"], spec["description"], spec["parameters"], guide=spec.get("guide", "")) for spec in specs
+    )
 
 
 _CONVERTED: Mapping[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {

@@ -14,7 +14,8 @@ Stop = Literal["end", "length", "stop_sequence", "tool_calls", "refusal", "conte
 class ToolSpec:
     """A tool as a model sees it; `schema` is the JSON Schema of its arguments object.
 
-    `writes` says that a call may change something. `encoded` caches its bytes by the name of the wire format.
+    `writes` says that a call may change something. `guide` is a text for the system prompt, once for all tools that
+    share it. `encoded` caches its bytes by the name of the wire format.
     """
 
     name: str
@@ -22,6 +23,7 @@ class ToolSpec:
     schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object", "properties": {}}, hash=False)
     extra: Mapping[str, Any] = extra_fields()
     writes: bool = False
+    guide: str = ""
     encoded: dict[str, bytes] = field(default_factory=dict, init=False, repr=False, compare=False)
 
 

@@ -57,6 +57,12 @@ def one_line(text: str, width: int) -> str:
     return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
 
 
+def both_ends(text: str, width: int) -> str:
+    """Returns the printable text on one line, cut in its middle: an error says first what failed, and last why."""
+    line, half = printable(" ".join(text.split())), width // 2
+    return line if len(line) <= width else f"{line[: half - 1]}…{line[-half:]}"
+
+
 def _sign(found: re.Match[str]) -> str:
     match found.lastgroup:
         case "flag":

@@ -44,11 +44,12 @@ from ..core.helping import (
     StuckFound,
 )
 from ..core.messages import Document, Image, ToolCall, ToolResult
-from ..core.texts import about, code_block, limit_amount, one_line
+from ..core.texts import about, both_ends, code_block, limit_amount, one_line
 from ..core.tooling import FabricationSuspected, ToolDecided, ToolProposed
 from .figures import count, count_of, dollars, duration
 
 TITLE_CHARACTERS = 72
+ERROR_CHARACTERS = 160
 """Characters of arguments or a result in the title of a call."""
 HELP_HEADS = ("participant", "role", "calls", "time", "tokens in", "tokens out", "cost")
 STOPS: Mapping[Stop, str] = {
@@ -332,8 +333,9 @@ def result_words(result: ToolResult) -> str:
         found = result.text
     if isinstance(found, dict):
         found = found.get("error" if result.is_error else "result", found)
-    words = _short_words(_value_text(found)) or ("files" if result.parts else "nothing")
-    return f"failed: {words}" if result.is_error else words
+    if result.is_error:
+        return f"failed: {both_ends(_value_text(found), ERROR_CHARACTERS) or 'nothing'}"
+    return _short_words(_value_text(found)) or ("files" if result.parts else "nothing")
 
 
 def _value_text(value: object) -> str:

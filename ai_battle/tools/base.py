@@ -21,7 +21,8 @@ class Tool(ABC):
     results of earlier calls are forgotten. Unless configured otherwise, a person is asked about them, except if
     `is_fenced` says that their changes stay in a sandbox. A call is given up after `timeout` seconds. `doubt` is a
     reason to ask a person about each call whatever the approval says, or empty. `is_volatile`: results may change by
-    themselves, as the state of a job does, so they are looked up again.
+    themselves, as the state of a job does, so they are looked up again. `guide` is a text on the use of this tool and
+    others like it, which models get once, in the system prompt.
     """
 
     writes: bool = False
@@ -29,6 +30,7 @@ class Tool(ABC):
     is_volatile: bool = False
     timeout: float = 60.0
     doubt: str = ""
+    guide: str = ""
 
     @property
     @abstractmethod
@@ -141,7 +143,8 @@ def spec(tool: Tool) -> ToolSpec:
         raise ConfigError(f"{what} ({name}) has no description: models choose tools by it.")
     if not isinstance(tool.timeout, int | float) or not 0 < tool.timeout < math.inf:
         raise ConfigError(f"{what} ({name}): timeout must be seconds above 0, not {tool.timeout!r}")
-    return ToolSpec(name, description, json_schema(name, parameters), writes=bool(tool.writes and not tool.is_fenced))
+    writes = bool(tool.writes and not tool.is_fenced)
+    return ToolSpec(name, description, json_schema(name, parameters), writes=writes, guide=tool.guide)
 
 
 def json_schema(name: str, parameters: Any) -> dict[str, Any]:

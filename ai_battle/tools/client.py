@@ -20,7 +20,7 @@ from .base import Tool, ToolRegistry
 from .calls import DEFAULT, CallRunner, RunnerLimits
 from .formats.answers import AFTER_CALLS, PROPOSED, UNREAD, is_quoted, problems_in, results_in, text_after_calls
 from .formats.text import ToolUseProtocol
-from .instructions import first_request, join_texts, prompt
+from .instructions import first_request, instructions, join_texts, prompt
 from .manager import ToolManager
 
 
@@ -149,7 +149,7 @@ class _ToolTurn:
         return replace(
             self._request,
             messages=(*self._messages, *transient),
-            system=join_texts(self._request.system, prompt("data") if self._specs or self._steps else ""),
+            system=join_texts(self._request.system, instructions(self._specs) if self._specs or self._steps else ""),
             tools=self._specs,
             tool_choice="auto" if is_settled else self._request.tool_choice,
         )

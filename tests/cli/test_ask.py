@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.testing import FakeProviders, call, reply
+from ai_battle.testing import FakeProviders, call, fault, reply
 from tests.pixels import png
 from tests.scenarios.terminal import run, terminal
 
@@ -185,3 +185,13 @@ def test_a_call_of_a_tool_that_was_not_offered_is_told_as_that(fakes: FakeProvid
 
     assert ended.code == 1
     assert "only called look_up, which it was not offered" in ended.err
+
+
+def test_an_error_of_the_only_attempt_is_said_once(fakes: FakeProviders) -> None:
+    fakes.openai.says(fault("http_400"))
+
+    ended = ask("How much is it?", "-m", "gpt-4o")
+
+    assert ended.code == 1
+    assert ended.err.startswith("error: ")
+    assert ended.err.count("HTTP 400") == 1

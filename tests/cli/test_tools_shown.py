@@ -106,3 +106,36 @@ def test_a_call_that_does_not_fit_is_told_while_it_runs_and_shown_with_its_turn(
     assert '(calls calculator: {\n  "sum": "6 * 7"\n})' in shown
     assert "It takes calculator(expression: string)" in shown
     assert shown.endswith("Well.\n")
+
+
+CHECKED = """
+discussion:
+  turns: 1
+  mode: ai-ai
+  goal: Work.
+  models:
+    Ann: {type: scripted/a, script: [{call: {tool: load, parameters: {}}}, Well.]}
+    Bob: {type: scripted/b, script: [Done.]}
+  tools: {paths: [load.py]}
+"""
+LOAD = """
+from ai_battle import tool
+
+@tool
+def load() -> str:
+    'Loads.'
+    raise OSError("while the settings were read: " + "one frame after another, " * 20 + "the index is corrupt")
+"""
+
+
+def test_a_long_error_is_cut_in_its_middle_as_its_end_says_why(ai_battle: Run, folder: Path) -> None:
+    (folder / "load.py").write_text(LOAD)
+    (folder / "talk.yaml").write_text(CHECKED)
+
+    told = ai_battle("run", "talk.yaml", "--trust", "--out", "run").out
+
+    (line,) = [line for line in told.splitlines() if line.startswith("✗ load")]
+    assert "while the settings were read" in line
+    assert "the index is corrupt" in line
+    assert len(line) < 200
+    assert "the index is corrupt</summary>" in (folder / "run/report.html").read_text()

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from textwrap import indent
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -17,7 +18,7 @@ from ...config.tools import McpServer
 from ...core.client import run_together
 from ...core.errors import AIBattleError, ConfigError, ToolError
 from ...core.events import Emit, Warned, ignore
-from ...core.files import make_private, state_directory, write_private
+from ...core.files import make_private, prompt_template, state_directory, write_private
 from ...core.messages import Image
 from ...core.plugins import optional
 from ...files import pictures
@@ -28,10 +29,13 @@ from .links import link
 from .sessions import Session
 
 LONGEST_DESCRIPTION = 4_000
+LONGEST_GUIDE = 2_000
 LARGEST_SCHEMA = 32_000
 LARGEST_OFFER = 400_000
 """Characters of JSON for one tool, and for all tools of a server; they are part of every request."""
 MARGIN_SECONDS = 1.0
+INSTRUCTIONS = ""
+"""The key of a server's instructions among its pins; no offered tool has this name."""
 CHANGED_TOOL = "it describes itself otherwise than when it was first used here"
 
 
@@ -91,6 +95,7 @@ class McpTool(Tool):
         self.timeout = server.longest_call
         self.described = described
         self.doubt = doubt
+        self.guide = server.guide
         self._server = server
 
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -110,6 +115,9 @@ class _RunningServer:
         self._pins = ToolPins(settings, base)
         self._registry = registry
         self._emit = emit
+        self.guide = ""
+        """The server's instructions as models get them."""
+        self._instructions = ""
         self._listed: list[McpTool] = []
         self._offered: list[McpTool] = []
         self._session: Session | None = None
@@ -123,8 +131,9 @@ class _RunningServer:
         return tools
 
     def accept(self) -> list[McpTool]:
-        self._pins.accept(tool.described for tool in self._listed)
-        return self._offered
+        self._pins.accept(_digests((tool.described for tool in self._listed), self._instructions))
+        self.guide = _guide(self.name, self._instructions)
+        return [McpTool(self, tool.described) for tool in self._offered]
 
     async def close(self) -> None:
         if self._session:
@@ -189,6 +198,7 @@ class _RunningServer:
             async with asyncio.timeout(self._start_timeout), AsyncExitStack() as unless_listed:
                 session = await Session.open(self._link, self._relist)
                 unless_listed.push_async_callback(session.close)
+                self.guide = await self._known_guide(session.instructions)
                 tools = await self._tools(session)
                 unless_listed.pop_all()
                 return session, tools
@@ -200,11 +210,22 @@ class _RunningServer:
         except AIBattleError as error:
             raise ToolError(f"{what} does not start: {error}") from error
 
+    async def _known_guide(self, instructions: str) -> str:
+        """Returns the instructions as models get them, or "" with a warning if they differ from the pinned ones."""
+        self._instructions = instructions
+        if self._pins.changed_names(_digests((), instructions)):
+            await self._warn(
+                f"The MCP server {self.name!r} gives other instructions than when it was first used here; "
+                "models get none until `ai-battle tools accept` accepts them."
+            )
+            return ""
+        return _guide(self.name, instructions)
+
     async def _tools(self, session: Session) -> list[McpTool]:
         listed, left_out = await session.tools()
         for reason in left_out:
             await self._warn(f"The MCP server {self.name!r} offers a tool that is left out: {reason}")
-        changed = self._pins.changed_names(listed)
+        changed = self._pins.changed_names(_digests(listed))
         return [McpTool(self, tool, CHANGED_TOOL if tool.name in changed else "") for tool in listed]
 
     async def _relist(self, session: Session) -> None:
@@ -221,6 +242,13 @@ class _RunningServer:
             await self._warn(f"The MCP server {self.name!r} has other tools now, but does not list them: {reason}")
 
 
+def _guide(server: str, instructions: str) -> str:
+    """Returns the instructions with a mark on each line, so that no line can pass for one of ours."""
+    quoted = indent(cut(instructions, LONGEST_GUIDE), "> ", lambda _: True)
+    template = prompt_template("ai_battle.tools", "server")
+    return template.substitute(server=server, instructions=quoted) if instructions else ""
+
+
 def _size(tool: McpTool, left: int) -> int:
     """Returns the size that the tool adds to a request. Raises `ConfigError` if that is too much."""
     size = len(json.dumps(tool.parameters, ensure_ascii=False, default=str)) + len(tool.description)
@@ -234,7 +262,7 @@ def _size(tool: McpTool, left: int) -> int:
 
 
 class ToolPins:
-    """The digests of a server's tools, as they were when they were first used on this machine.
+    """The digests of a server's tools and instructions, as they were at their first use on this machine.
 
     New tools are pinned; changed ones are reported until they are accepted. A server is identified by its command and
     folder, or by its address, whatever file names it.
@@ -245,17 +273,17 @@ class ToolPins:
         self._server = _digest([address] if address else [settings.command, *settings.args, str(folder)])
         self._path = state_directory() / "mcp-tools.json"
 
-    def changed_names(self, tools: Iterable[Any]) -> frozenset[str]:
-        """Returns the names of the tools that differ from their pins, and pins new ones."""
-        known, now = self._read(), _digests(tools)
+    def changed_names(self, now: Mapping[str, str]) -> frozenset[str]:
+        """Returns the names whose digests differ from their pins, and pins new ones."""
+        known = self._read()
         before = known.get(self._server, {})
         if new := {name: digest for name, digest in now.items() if name not in before}:
             self._write({**known, self._server: {**before, **new}})
         return frozenset(name for name, digest in now.items() if before.get(name, digest) != digest)
 
-    def accept(self, tools: Iterable[Any]) -> None:
-        """Pins these tools as they are."""
-        self._write({**self._read(), self._server: _digests(tools)})
+    def accept(self, now: Mapping[str, str]) -> None:
+        """Pins these digests, and no others."""
+        self._write({**self._read(), self._server: now})
 
     def _read(self) -> dict[str, dict[str, str]]:
         with suppress(OSError, ValueError):
@@ -270,8 +298,9 @@ class ToolPins:
             write_private(self._path, [json.dumps(pins, indent=1)])
 
 
-def _digests(tools: Iterable[Any]) -> dict[str, str]:
-    return {tool.name: _digest([tool.title, tool.description, tool.input_schema]) for tool in tools}
+def _digests(tools: Iterable[Any], instructions: str = "") -> dict[str, str]:
+    of_tools = {tool.name: _digest([tool.title, tool.description, tool.input_schema]) for tool in tools}
+    return of_tools | ({INSTRUCTIONS: _digest(instructions)} if instructions else {})
 
 
 def _digest(value: Any) -> str:

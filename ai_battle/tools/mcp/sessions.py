@@ -67,6 +67,11 @@ class Session:
         return session
 
     @property
+    def instructions(self) -> str:
+        """What the server says about the use of its tools, or ""."""
+        return str(self._ready.result().instructions or "").strip()
+
+    @property
     def is_over(self) -> bool:
         return self._over.is_set()
 

@@ -23,6 +23,7 @@ def description() -> str:
 
 
 LISTS: dict[str, list[dict[str, Any]]] = {
+    "guided": [tool("calm"), tool("same")],
     "odd_names": [
         tool("get weather/now"),
         tool("wetter.für.morgen"),
@@ -65,7 +66,9 @@ LISTS: dict[str, list[dict[str, Any]]] = {
 def result_of(method: str) -> dict[str, Any]:
     if method == "initialize":
         server = {"name": "odd", "version": "1"}
-        return {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": True}}, "serverInfo": server}
+        can = {"tools": {"listChanged": True}}
+        guide = {"instructions": description()} if how == "guided" else {}
+        return {"protocolVersion": "2025-11-25", "capabilities": can, "serverInfo": server, **guide}
     if method == "tools/list":
         more = {"nextCursor": "more"} if how == "endless" else {}
         return {"tools": LISTS.get(how, []), **more}

@@ -33,7 +33,7 @@ class RequestStats:
 
     `first_token` is in seconds after the start; `left_out` holds options that a model did not take unchanged. `error`
     is the kind of the error, `reason` its message if that can't contain any of the conversation; `help_failed` holds
-    the kind of error of each helper that failed.
+    the kind of error of each helper that failed, and `unpaid_help` why there was no money for one.
     """
 
     api: str
@@ -51,6 +51,7 @@ class RequestStats:
     upstream_errors: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     help_failed: list[str] = field(default_factory=list)
+    unpaid_help: str = ""
     error: str = ""
     reason: str = ""
     content: dict[str, str] = field(default_factory=dict)
@@ -60,7 +61,8 @@ class RequestStats:
     async def __call__(self, event: Event) -> None:
         self._help.apply(event)
         match event:
-            case HelpFailed(kind=kind) if kind != NOT_NEEDED:
+            case HelpFailed(kind=kind, reason=reason) if kind != NOT_NEEDED:
+                self.unpaid_help = reason if kind == "budget" else self.unpaid_help
                 self.help_failed.append(kind or (UNVERIFIED if event.strategy == VERIFICATION else NOTHING_USABLE))
             case BoostStep(outcome=outcome):
                 self.outcomes.append(outcome)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from aiohttp import web
 
 from ..core.client import ModelClient
-from ..core.errors import ProviderError
+from ..core.errors import BudgetExceeded, ProviderError
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, ThinkingDelta
 from ..core.exchange import ModelResponse
 from ..core.tooling import ToolCalled, ToolReturned
@@ -72,14 +72,20 @@ class ServedRequest:
             try:
                 return await client.complete(request, listen)
             except ProviderError as error:
-                # A model that answered without content is not an error to a client of an API.
+                # A model that answered without content is not an error to a client of an API, unless help was due.
                 if error.response is not None:
+                    self._require_paid_help()
                     return error.response
                 # Sending again is safe: an upstream with such a status has not begun its answer.
                 if error.status not in NOT_UNDERSTOOD or not self.api.mends(request):
                     raise
             # A copy has no raw body (`ModelRequest.raw`), so it is encoded by us instead of passed on.
             request = replace(request)
+
+    def _require_paid_help(self) -> None:
+        """Raises `BudgetExceeded` if there was no money for help, which an empty answer would not tell."""
+        if reason := self.stats.unpaid_help:
+            raise BudgetExceeded(f"The answer was empty, and there was no money for help. {reason}")
 
     async def store(self, writer: BlockWriter) -> None:
         """Stores the answer before the client sees its end, as it may refer to it at once."""

@@ -17,7 +17,7 @@ from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import Usage
 from ai_battle.server.config import ConfigSource
 from ai_battle.server.stores import NAME
-from ai_battle.testing import FakeProviders, Reply, reply
+from ai_battle.testing import FakeProviders, Reply, fault, reply
 from tests.redis import redis_server
 
 from .serving import ask_server, serving, serving_to, until
@@ -79,6 +79,22 @@ async def test_models_that_cost_nothing_answer_a_key_whose_budget_is_used_up(
             assert (status, answer["content"][0]["text"]) == (200, "I can't help with that.")
 
     assert not fakes.openai.questions
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_an_empty_answer_says_that_there_was_no_money_for_help(
+    fakes: FakeProviders, tmp_path: Path, *, stream: bool
+) -> None:
+    file = tmp_path / "server.yaml"
+    pair = "{primary: ollama/phi4, secondary: openai/gpt-4o, strategy: takeover}"
+    file.write_text(f"server: {{keys: [{{key: key-of-team, name: team, budget_usd: 0}}], routes: {{pair: {pair}}}}}")
+    fakes.ollama.always(fault("empty_answer"))
+    async with serving(fakes, str(file)) as address:
+        asked = {**HELLO, "model": "pair", "stream": stream}
+        status, answer = await ask_server(address, "/v1/chat/completions", asked, TEAM)
+
+    assert (status, answer["error"]["code"]) == (429, "insufficient_quota")
+    assert "empty, and there was no money for help. The limit of team leaves no room" in answer["error"]["message"]
 
 
 async def test_budgets_are_closed_while_what_is_spent_can_not_be_counted(fakes: FakeProviders, file: str) -> None:

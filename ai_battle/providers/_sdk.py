@@ -54,8 +54,9 @@ class SdkTransport(Transport):
         """Calls the SDK. All its exceptions, such as those for credentials, become `ProviderError`."""
         with translate_errors(str(self.access), ProviderError):
             response = await self.wait_for(self._send(method, url, body, {**_headers(self.access), **headers}))
-        raw = _single_chunk(response.content) if response.is_closed else response.aiter_raw()
-        packed = not response.is_closed and response.headers.get("content-encoding", "identity") != "identity"
+        encoding = response.headers.get("content-encoding", "identity")
+        raw = _single_chunk(_readable(response.content, encoding)) if response.is_closed else response.aiter_raw()
+        packed = not response.is_closed and encoding != "identity"
         chunks = _inflate(raw) if packed else raw
 
         def read() -> Awaitable[bytes]:
@@ -106,6 +107,16 @@ def _read_certificates(http: ModuleType, file: str | None, folder: str | None) -
 def _headers(access: Access) -> dict[str, str]:
     """Returns the headers without the key, which the SDK adds itself."""
     return {"content-type": "application/json", "accept-encoding": "identity", **access.headers}
+
+
+def _readable(content: bytes, encoding: str) -> bytes:
+    """Returns the body of an error; one compressed in a way that the SDK does not know (br, zstd) by a sentence."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        if encoding != "identity":
+            return f"its body is compressed with {encoding[:20]}, for which nobody asked, and can't be read.".encode()
+    return content
 
 
 async def _single_chunk(content: bytes) -> AsyncGenerator[bytes]:

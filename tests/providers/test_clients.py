@@ -4,8 +4,10 @@ import asyncio
 import tracemalloc
 
 import pytest
+from aiohttp import web
 
-from ai_battle.core.errors import BadReply, Unreachable
+from ai_battle import create_client
+from ai_battle.core.errors import BadReply, ProviderError, Unreachable
 from ai_battle.core.events import EventLog, ThinkingDelta
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import Image, Message, Text, assistant, user
@@ -132,3 +134,20 @@ async def test_a_gzip_bomb_does_not_fill_the_memory(
     tracemalloc.stop()
 
     assert peak < 64 * 2**20
+
+
+async def test_an_error_in_a_compression_that_an_sdk_does_not_know_is_not_shown_as_text() -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        return web.Response(status=401, body=b"\x28\xb5\x2f\xfd\x04garbage", headers={"content-encoding": "zstd"})
+
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    client = create_client("openai/m", base_url=url, api_key="a-key", transport="sdk")
+    with pytest.raises(ProviderError, match="HTTP 401: its body is compressed with zstd") as raised:
+        await client.complete(ModelRequest((user("Hello?"),)))
+    await client.aclose()
+    await runner.cleanup()
+
+    assert "garbage" not in str(raised.value)

@@ -227,7 +227,8 @@ def test_importing_the_package_loads_no_provider_sdk() -> None:
 
 def test_a_run_of_scripted_models_loads_no_http_client_no_tools_and_no_strategies(tmp_path: Path) -> None:
     """They are half of what a command takes to start, and are paid for by those who use them."""
-    heavy = ["aiohttp", "ai_battle.tools", "ai_battle.collaboration.rescue", "ai_battle.wire.dialects.reader"]
+    rooms = "tools", "arbiter.judging", "providers.replay", "collaboration.rescue", "wire.dialects.reader"
+    heavy = ["aiohttp", *(f"ai_battle.{room}" for room in rooms)]
     look = f"import sys; print([name for name in {heavy!r} if name in sys.modules])"
     runs = "from ai_battle.cli import commands; commands.main(['run', 'quickstart', '-q'], standalone_mode=False)"
     command = [sys.executable, "-c", f"{runs}; {look}"]

@@ -1,22 +1,23 @@
 """Builds live clients from checked configuration; the only package that knows every mechanism.
 
-Most discussions have no pairs and no veil, and many no tools. The modules that build those load half of the package, so
-each is imported on first use, as in `assembly.recipes`, by a module's `__getattr__` (PEP 562).
+Most discussions have no pairs, no veil and no recording, and many no tools. The modules that these need are half of the
+package, so each is imported on first use, as in `assembly.recipes`.
 """
 
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
 
+from ..core.plugins import on_first_use
+
 if TYPE_CHECKING:
+    from ..providers import replay as replay
     from . import pairing as pairing
     from . import recipes as recipes
     from . import shadows as shadows
     from . import tooling as tooling
     from . import veiling as veiling
 else:
-
-    def __getattr__(name: str) -> ModuleType:
-        if name in ("pairing", "recipes", "shadows", "tooling", "veiling"):
-            return import_module(f".{name}", __name__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = on_first_use(
+        __name__,
+        replay="ai_battle.providers.replay:",
+        **{name: f"{__name__}.{name}:" for name in ("pairing", "recipes", "shadows", "tooling", "veiling")},
+    )

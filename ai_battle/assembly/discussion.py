@@ -24,7 +24,6 @@ from ..providers._endpoints import PACKAGE, is_plugin, packaged_providers
 from ..providers._names import parse
 from ..providers.person import NAME as PERSON
 from ..providers.person import Read
-from ..providers.replay import Recorder
 from . import strategies
 from .models import (
     NO_RECORDING,
@@ -42,6 +41,7 @@ from .models import (
 from .pairs import Pairs, ResolvedPair, RunHelp
 
 if TYPE_CHECKING:
+    from ..providers.replay import Recorder
     from ..tools.toolset import ToolSet
 
 
@@ -54,7 +54,7 @@ class Assembled:
 
     models: Mapping[str, Model]
     warnings: tuple[str, ...] = ()
-    recorder: Recorder | None = None
+    recorder: "Recorder | None" = None
     tool_set: "ToolSet | None" = None
     help: RunHelp = field(default_factory=RunHelp)
     judges: Mapping[str, Model] = field(default_factory=dict)

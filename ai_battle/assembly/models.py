@@ -26,7 +26,6 @@ from ..providers._filters import REMOVABLE, CapabilityFilter, NamedClient, Redac
 from ..providers._metered import CallTerms
 from ..providers._names import ModelName, is_local, parse
 from ..providers._prices import FREE_PRICE, TokenPrice, context_window, most_output, price
-from ..providers.replay import RecordedExchanges, Recorder, RecordingClient, ReplayClient
 
 if TYPE_CHECKING:
     from ..config.benchmark import SuiteLimits
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from ..config.discussion import Limits
     from ..config.loading import LoadedDiscussion
     from ..config.participants import ParticipantSettings
+    from ..providers.replay import RecordedExchanges, Recorder
 
 Speaking: TypeAlias = "ParticipantSettings | HelperSettings"
 
@@ -63,8 +63,8 @@ class BuildContext:
     environment: Mapping[str, str] | None = field(default=None, repr=False)
     retry: RetryPolicy = DEFAULT_RETRY
     starts: Mapping[str, int] = field(default_factory=dict)
-    recorder: Recorder | None = None
-    recording: RecordedExchanges | None = None
+    recorder: "Recorder | None" = None
+    recording: "RecordedExchanges | None" = None
     base: Path = Path()
     redactor: Redactor = NO_SECRETS
     local_only: bool = False
@@ -87,8 +87,8 @@ class BuildContext:
             local_only=loaded.file.discussion.local_only,
             has_files=loaded.file.discussion.has_files,
             starts=starts or {},
-            recorder=Recorder(Path(recordings.record), loaded.redactor) if recordings.record else None,
-            recording=RecordedExchanges.read(Path(recordings.replay)) if recordings.replay else None,
+            recorder=assembly.replay.Recorder(Path(recordings.record), loaded.redactor) if recordings.record else None,
+            recording=assembly.replay.RecordedExchanges.read(Path(recordings.replay)) if recordings.replay else None,
         )
 
     @classmethod
@@ -245,20 +245,20 @@ def model(name: ModelName, settings: Mapping[str, Any], context: BuildContext) -
     client = ProviderCaller(client, str(name), terms, context.retry)
     client = RedactedClient(client, context.redactor)
     if context.recorder:
-        client = RecordingClient(client, context.recorder, str(name))
+        client = assembly.replay.RecordingClient(client, context.recorder, str(name))
     return Model(name, client, name.options, cost, window, local, address, require_listener)
 
 
-def _require_recorded(name: ModelName, recording: RecordedExchanges) -> None:
+def _require_recorded(name: ModelName, recording: "RecordedExchanges") -> None:
     if str(name) not in recording.models:
         raise ConfigError(
             f"{recording.path} holds nothing of {name}, only of {', '.join(recording.models) or 'nobody'}."
         )
 
 
-def _replay_model(name: ModelName, recording: RecordedExchanges) -> Model:
+def _replay_model(name: ModelName, recording: "RecordedExchanges") -> Model:
     terms = CallTerms(replace(FREE_PRICE, stated=True), bounded=False)
-    client = ProviderCaller(ReplayClient(recording, str(name)), str(name), terms, retry=None)
+    client = ProviderCaller(assembly.replay.ReplayClient(recording, str(name)), str(name), terms, retry=None)
     return Model(name, client, name.options, lambda: FREE_PRICE, local=True)
 
 

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
-from .. import assembly
-from ..arbiter.judging import Arbiter
+from .. import arbiter, assembly
 from ..assembly.discussion import Assembled, build, direct, participants_of
 from ..assembly.discussion import check as check_models
 from ..assembly.models import NO_RECORDING, Model, RecordingFiles, create_client
@@ -36,6 +35,7 @@ from .state import EventDispatcher, State
 from .templates import Templates
 
 if TYPE_CHECKING:
+    from ..arbiter import Arbiter
     from ..tools.base import Tool
 
 
@@ -49,7 +49,7 @@ class RunSetup:
     plan: Plan
     warnings: tuple[str, ...] = ()
     assembled: Assembled = field(default_factory=lambda: Assembled({}))
-    arbiter: Arbiter | None = None
+    arbiter: "Arbiter | None" = None
 
     async def require_listeners(self) -> "RunSetup":
         """Raises `Unreachable` if participants' servers don't answer; servers of helpers only cause warnings."""
@@ -229,7 +229,7 @@ class FileSetup(SetupSource):
             *_blind_participants(plan),
         )
         judge = self.loaded.file.discussion.judge
-        judges = Arbiter(assembled.judges, judge.find_rubric(self.loaded.base)) if judge else None
+        judges = arbiter.Arbiter(assembled.judges, judge.find_rubric(self.loaded.base)) if judge else None
         return RunSetup(plan, notes, assembled, judges)
 
     def _describer(self, participants: Sequence[Participant], assembled: Assembled) -> Participant | None:

@@ -51,6 +51,20 @@ def load(package: str, name: str) -> Any:
     raise ConfigError(f"{package.rpartition('.')[2]} has no {name!r}{near(name, names(package))}")
 
 
+def on_first_use(module: str, **homes: str) -> Callable[[str], Any]:
+    """Returns a module's `__getattr__` (PEP 562), which imports names from `package.module:name` at their first use.
+
+    A home without a name after the colon is the module itself.
+    """
+
+    def find(name: str) -> Any:
+        if name in homes:
+            return pkgutil.resolve_name(homes[name])
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return find
+
+
 def load_file(path: Path, failed: str) -> ModuleType:
     """Returns the module in a Python file. Raises `ConfigError` beginning with `failed` if it can't be run."""
     # The path is part of the name: two files of the same stem must not replace each other in sys.modules.

@@ -1,8 +1,8 @@
 """Modules that most servers never need, imported at their first use so that workers start fast and stay small."""
 
-from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING
+
+from ..core.plugins import on_first_use
 
 __all__ = ["boost_reply", "consulting", "pair_evidence", "tool_formats"]
 
@@ -12,14 +12,10 @@ if TYPE_CHECKING:
     from ..tools.formats import auto as tool_formats
     from . import consulting
 else:
-    _HOMES = {
-        "boost_reply": "..collaboration._boost_reply",
-        "consulting": ".consulting",
-        "pair_evidence": "..reporting.pair_evidence",
-        "tool_formats": "..tools.formats.auto",
-    }
-
-    def __getattr__(name: str) -> ModuleType:
-        if name in _HOMES:
-            return import_module(_HOMES[name], __package__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    __getattr__ = on_first_use(
+        __name__,
+        boost_reply="ai_battle.collaboration._boost_reply:",
+        consulting="ai_battle.server.consulting:",
+        pair_evidence="ai_battle.reporting.pair_evidence:",
+        tool_formats="ai_battle.tools.formats.auto:",
+    )

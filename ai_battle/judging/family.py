@@ -94,12 +94,14 @@ def _numbers(lowered: str) -> int:
     return digits + sum(word.strip(".,;:?!-") in _NUMERALS for word in lowered.split())
 
 
-SHARED_WORDS = 2
-"""Words that a prompt for a tool shares with it. In 250 recorded tasks none shared fewer."""
+SHARED_WORDS, TOOL_CHARACTERS = 2, 4_000
+"""Words that a prompt for a tool shares with it; in 250 recorded tasks none shared fewer. The second is how much of a
+tool's text is read, since texts are cached with their stems."""
 
 
 def asks_for_tools(prompt: str, tools: Iterable[ToolSpec]) -> bool:
-    return len(name_stems(prompt) & _description_stems(tools_meant(prompt, tools))) >= SHARED_WORDS
+    described = frozenset(chain.from_iterable(map(tool_stems, tools_meant(prompt, tools))))
+    return len(name_stems(prompt) & described) >= SHARED_WORDS
 
 
 def tools_meant(prompt: str, tools: Iterable[ToolSpec]) -> list[ToolSpec]:
@@ -115,6 +117,7 @@ def property_texts(properties: Mapping[str, Any]) -> Iterator[str]:
         yield str(schema.get("description", "")) if isinstance(schema, Mapping) else ""
 
 
-def _description_stems(tools: Iterable[ToolSpec]) -> frozenset[str]:
-    texts = ((tool.name, tool.description, *property_texts(tool.schema.get("properties") or {})) for tool in tools)
-    return name_stems(" ".join(chain.from_iterable(texts)))
+def tool_stems(tool: ToolSpec) -> frozenset[str]:
+    """Returns the stems of a tool's name, its description and its parameters, from their first characters."""
+    texts = (tool.name, tool.description, *property_texts(tool.schema.get("properties") or {}))
+    return name_stems(" ".join(texts)[:TOOL_CHARACTERS])

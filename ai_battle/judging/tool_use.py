@@ -16,7 +16,7 @@ from ..signals.progress import NEWEST_STEPS, kind_of_error, words
 from ..signals.provenance import Known, facts
 from ..signals.refusals import asks_whether, excuses_itself, gives_up
 from .case import Case
-from .family import asks_for_tools, property_texts, tools_meant
+from .family import asks_for_tools, tool_stems, tools_meant
 
 MANY_NUMBERS = 3
 WORDS_OF_TEXT = 6
@@ -109,7 +109,7 @@ def _count_argument(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Ca
         return
     properties, required = _properties(tool), tool.schema.get("required") or ()
     tally.missing += sum(name not in call.arguments for name in required)
-    tally.explained |= name_stems(" ".join((tool.name, tool.description, *property_texts(properties))))
+    tally.explained |= tool_stems(tool)
     tally.ungrounded += not takes_anything(tool) and _has_strange_value(call, properties, case)
     _take_arguments(call, tool, tally)
     prompt_stems, optional = name_stems(case.prompt), properties.keys() - call.arguments.keys() - {*required}

@@ -12,17 +12,31 @@ from ..signals.endings import breaks_off, is_cut_off, leads_nowhere, repeats, sh
 from ..signals.endings import stops_short as lacks_last_stop
 from ..signals.instruction_following import is_in_wrong_language, misses_form, repeats_turn
 from ..signals.instruction_following import runs_on as writes_others
-from ..signals.languages import name_stems, novelty, plain_words, sentences, words_everywhere
+from ..signals.invention import names_something, quotes_something
+from ..signals.languages import (
+    content_stems,
+    has_word_anywhere,
+    name_stems,
+    novelty,
+    plain_words,
+    sentences,
+    words_everywhere,
+)
+from ..signals.measures_compared import judges_measures_wrongly
 from ..signals.refusals import (
     PHRASE_CHARACTERS,
     STEM_LENGTH,
     denies_access,
     excuses_itself,
+    hands_over,
+    names_place,
     only_announces,
     only_replies,
+    requests_something,
 )
 from ..signals.refusals import gives_up as only_gives_up
 from ..signals.refusals import only_offers as offers_only
+from ..signals.subjects import subject_words
 from .case import Case, head_and_tail
 from .family import wants_number
 from .measures import mean
@@ -57,7 +71,7 @@ def token_doubt(case: Case) -> float | None:
 
 
 def denial(case: Case) -> float:
-    return float(denies_itself(case.text, case.question))
+    return float(denies_itself(case.text, case.question) or judges_measures_wrongly(case.text))
 
 
 def only_gives_up_(case: Case) -> float:
@@ -75,18 +89,32 @@ def _denies_access(case: Case) -> bool:
     """Checks whether an answer denies what an offered tool gives: "I can't run commands" where one runs them."""
     if case.results or not case.context.tools:
         return False
-    return denies_access(case.text, case.prompt, partial(_is_of_tools, case))
+    of_tools = partial(_is_of_tools, case)
+    if denies_access(case.text, case.prompt, of_tools):
+        return True
+    named = names_something(case.prompt) or names_place(case.prompt)
+    return named and hands_over(case.text, case.prompt, of_tools)
 
 
 def _is_of_tools(case: Case, word: str) -> bool:
-    return word[:STEM_LENGTH] in case.once(_tool_words)
+    if word[:STEM_LENGTH] in case.once(_tool_words):
+        return True
+    exact, stems = case.once(_subject_words)
+    return word in exact or word.startswith(stems)
+
+
+def _subject_words(case: Case) -> tuple[frozenset[str], tuple[str, ...]]:
+    return subject_words(plain_words(" ".join(_tool_texts(case))))
 
 
 def _tool_words(case: Case) -> frozenset[str]:
     """Returns how the words of the tools' names and of the first sentences of their descriptions begin."""
+    return frozenset(stem[:STEM_LENGTH] for text in _tool_texts(case) for stem in name_stems(text))
+
+
+def _tool_texts(case: Case) -> list[str]:
     tools = case.context.tools
-    texts = [text for tool in tools for text in (tool.name, *sentences(tool.description[:DESCRIPTION_CHARACTERS])[:1])]
-    return frozenset(stem[:STEM_LENGTH] for text in texts for stem in name_stems(text))
+    return [text for tool in tools for text in (tool.name, *sentences(tool.description[:DESCRIPTION_CHARACTERS])[:1])]
 
 
 def empty_promise(case: Case) -> float:
@@ -97,7 +125,13 @@ def empty_promise(case: Case) -> float:
         return 1.0
     is_pick = case.family == "mcq" and case.final is not None
     may_plan = case.results or is_pick or not only_announces(case.text, case.prompt) or _asks_nothing(case)
-    return float(not may_plan)
+    return float(not may_plan and not _asks_for_input(case))
+
+
+def _asks_for_input(case: Case) -> bool:
+    """Checks whether an answer asks for what the prompt lacks, such as the number of an order or a text to read."""
+    gives = names_something if case.context.tools else quotes_something
+    return not gives(case.prompt) and requests_something(case.text)
 
 
 def only_offers(case: Case) -> float:
@@ -183,13 +217,15 @@ def unfit_again(case: Case) -> float:
 
 
 EARLIER_ANSWERS = 6
+RECENT_MESSAGES, SAID_AGAIN, SAME_SHARE = 40, 1_000, 0.5
+"""Messages and characters in which a question is looked for; the share of its words that asking again has at least."""
 _LEAST_WORDS = 8
 
 
 def conversation_measures(case: Case) -> dict[str, float]:
     """Measures an answer against the speaker's earlier ones. The first farewell need not say anything new."""
     earlier = _latest_texts(case, "assistant")
-    if not earlier or (parts(case.prompt) and not parts(earlier[-1])):
+    if not earlier or (parts(case.prompt) and not parts(earlier[-1])) or _asks_again(case):
         return {}
     copied = case.text.strip() in (text.strip() for text in earlier) and len(case.text.split()) >= _LEAST_WORDS
     return {
@@ -197,6 +233,31 @@ def conversation_measures(case: Case) -> dict[str, float]:
         "nothing_new": 1 - novelty(case.text, earlier),
         "only_goodbye": float(parts(case.text)),
     }
+
+
+def _asks_again(case: Case) -> bool:
+    """Checks whether a sentence of the prompt asks what the answer has answered once before.
+
+    The third time, a conversation goes round in circles.
+    """
+    history, said = case.context.history[-RECENT_MESSAGES:], case.text.strip()
+    places = [place for place, each in enumerate(history) if each.role == "assistant" and each.text.strip() == said]
+    if len(places) != 1:
+        return False
+    before = next((each.text for each in history[places[0] :: -1] if each.role == "user"), "")
+    return any(_is_same_question(sentence, before) for sentence in sentences(case.prompt[-SAID_AGAIN:]))
+
+
+def _is_same_question(sentence: str, before: str) -> bool:
+    """Checks whether a sentence has nothing but words of an earlier one, and denies what that denies."""
+    asked, known = _subject(sentence), _subject(before[-SAID_AGAIN:])
+    if not asked or not asked <= known or len(asked) < len(known) * SAME_SHARE:
+        return False
+    return has_word_anywhere(sentence, "negation") == has_word_anywhere(before, "negation")
+
+
+def _subject(text: str) -> frozenset[str]:
+    return content_stems(" ".join(word for word in plain_words(text) if word not in words_everywhere("courtesy")))
 
 
 def runs_on(case: Case) -> float:

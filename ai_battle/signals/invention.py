@@ -282,7 +282,12 @@ def takes_anything(spec: ToolSpec) -> bool:
 
 def names_something(prompt: str) -> bool:
     """Checks whether a prompt has a figure, a name or a quotation to call a tool with."""
-    return bool(_names(prompt)) or _QUOTED.search(prompt) is not None or any(map(str.isdigit, prompt))
+    return bool(_names(prompt)) or quotes_something(prompt)
+
+
+def quotes_something(prompt: str) -> bool:
+    """Checks whether a prompt has a figure or a quotation."""
+    return _QUOTED.search(prompt) is not None or any(map(str.isdigit, prompt))
 
 
 def _names(prompt: str) -> frozenset[str]:

@@ -104,6 +104,8 @@ _GIVEN = re.compile(
 _DIGITS = re.compile(r"\d+")
 _FIRST_WORD = re.compile(r"[\W_]{0,3}([^\W\d_]{1,8})(?=[.!,:;\u3002\uff0c\uff01]|$)")
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
+_HANDED = ("hand_over", "content", "request", "courtesy", "action", "promise", "access")
+_PLACE = re.compile(r"https?://[^\s,;!?]{1,200}(?<!\.)|(?<![\w.])[\w/-]{1,80}\.[a-z]\w{1,4}\b")
 
 
 @lru_cache(maxsize=64)
@@ -185,6 +187,36 @@ def denies_access(text: str, prompt: str, of_tools: Callable[[str], bool]) -> bo
         for part, language in _read(text)
         for sentence in sentences(part)[:REFUSAL_SENTENCES]
         if has_word(sentence, language, "paste") or (_denies(sentence, language) and not _replies(part, language))
+    )
+
+
+def hands_over(text: str, prompt: str, of_tools: Callable[[str], bool]) -> bool:
+    """Checks whether a short text wants from the user what the tools work with: "Share the data in those cells"."""
+    return any(
+        _is_of_tools(_leftovers(sentence, language, *_HANDED), "", of_tools)
+        for part, language in _read(_with_kinds(text, prompt))
+        for sentence in sentences(part)[:REFUSAL_SENTENCES]
+        if all(has_word(sentence, language, kind) for kind in ("hand_over", "content"))
+    )
+
+
+def names_place(prompt: str) -> bool:
+    """Checks whether a prompt names a file or an address."""
+    return _PLACE.search(prompt) is not None
+
+
+def _with_kinds(text: str, prompt: str) -> str:
+    """Puts "file" or "page" for each file and address of the prompt."""
+    for place in set(_PLACE.findall(prompt[-MAX_CHARACTERS:])):
+        text = text.replace(place, "page" if "//" in place else "file")
+    return text
+
+
+def requests_something(text: str) -> bool:
+    """Checks whether a short text asks the user for something: "Please give me the order number, then I'll check"."""
+    return any(
+        any(mark in part for mark in QUESTION_MARKS) or has_word(part, language, "request")
+        for part, language in _read(text)
     )
 
 

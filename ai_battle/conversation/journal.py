@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ..core.errors import JournalError
 from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
@@ -106,11 +106,18 @@ class Journal:
     def _repair(self) -> None:
         order = Order(self.run_dir)
         faults: list[str] = []
+        running: dict[str, str] = {}
         for line in whole_lines(self.run_dir):
             faults += filter(None, [order.fault(line)])
+            _note_running(running, line.record)
             self._end = line.end
         self._seq = order.next
         self.warnings = tuple(map(Warned, faults[:MOST_FAULTS]))
+        if running:
+            words = (
+                f"The run was interrupted during {', '.join(running.values())}: whether that took effect is unknown."
+            )
+            self.warnings = (*self.warnings, Warned(f"{words} The turn is asked for again and may call it once more."))
         torn = os.fstat(self._fd).st_size - self._end
         if torn:
             os.ftruncate(self._fd, self._end)
@@ -206,3 +213,14 @@ def _sync_directories(run_dir: Path) -> None:
             os.fsync(fd)
         finally:
             os.close(fd)
+
+
+def _note_running(running: dict[str, str], record: Mapping[str, Any]) -> None:
+    """Keeps the tools by the ids of the calls that have no result so far; a turn begins and ends without any."""
+    match record:
+        case {"type": "tool_called", "call": {"id": call, "name": tool}}:
+            running[call] = tool
+        case {"type": "tool_returned", "result": {"id": call}}:
+            running.pop(call, None)
+        case {"type": "turn_started" | "turn_finished" | "turn_failed"}:
+            running.clear()

@@ -139,3 +139,16 @@ def test_a_long_error_is_cut_in_its_middle_as_its_end_says_why(ai_battle: Run, f
     assert "the index is corrupt" in line
     assert len(line) < 200
     assert "the index is corrupt</summary>" in (folder / "run/report.html").read_text()
+
+
+def test_a_call_that_a_crash_interrupted_is_told_at_the_resume(ai_battle: Run, talk: Path) -> None:
+    ai_battle("run", talk, "--trust", "--out", "run")
+    journal = Path("run/journal.jsonl")
+    before, called, after = journal.read_text().partition('"type":"tool_called"')
+    journal.write_text(before + called + after.partition("\n")[0] + "\n")
+
+    told = ai_battle("resume", "run", "--trust").out
+    again = ai_battle("resume", "run", "--trust").out
+
+    assert told.count("! The run was interrupted during shout: whether that took effect is unknown.") == 1
+    assert "interrupted during" not in again

@@ -112,7 +112,7 @@ def open_journal(run_dir: Path) -> IO[bytes]:
     except FileNotFoundError as error:
         if (run_dir / CONFIG).is_file():
             return BytesIO()
-        lost = "there is no such folder; 'ai-battle runs' lists the runs"
+        lost = "there is no such folder; 'ai-battle runs' lists the runs, or says how to begin one"
         why = f"it has no {FILE}" if run_dir.is_dir() else lost
         raise NoSuchRecord(f"{run_dir} is not a run directory: {why}.") from error
     except NotADirectoryError as error:

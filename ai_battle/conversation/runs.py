@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import ConfigError, JournalError
+from ..core.events import Concluded, PromptGiven, TurnFinished
 from ..core.files import is_locked, lock_directory
-from .reading import CONFIG, FILE, messages, parse_line
+from .reading import CONFIG, FILE, parse_line, read
 
 RUNS_FOLDER = Path("runs")
 NEWEST = "last"
+NO_RUNS = "There are none yet: `ai-battle run` and `ai-battle talk` make them. Name a run elsewhere by its path."
 TAIL_BYTES = 65_536
 """How many bytes at the end of a journal are searched for its last whole line."""
 MOST_NAMED = 8
@@ -96,7 +98,8 @@ def find_run(named: str, folder: Path = RUNS_FOLDER) -> Path:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise ConfigError(f"{folder} has no run {named!r}. `ai-battle runs` lists those that are there.")
+        listed = "`ai-battle runs` lists those that are there." if run_directories(folder) else NO_RUNS
+        raise ConfigError(f"{folder} has no run {named!r}. {listed}")
     shown = [run.name for run in found[:MOST_NAMED]]
     more = f"\n  and {len(found) - len(shown)} more" if len(found) > len(shown) else ""
     listed = "".join(f"\n  {name}" for name in shown)
@@ -105,7 +108,7 @@ def find_run(named: str, folder: Path = RUNS_FOLDER) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """The first message of a run that contains all words, with its speaker."""
+    """The first message of a run that contains all words, or its outcome, with its speaker."""
 
     run_dir: Path
     speaker: str
@@ -118,7 +121,7 @@ class SearchHit:
 
 
 def search(words: Sequence[str], folder: Path = RUNS_FOLDER) -> Iterator[SearchHit]:
-    """Yields the runs with a message, or a name, that contains all the words in upper or lower case."""
+    """Yields the runs with a message, outcome or name that contains all the words in upper or lower case."""
     wanted = [word.casefold() for word in words]
     for run_dir in run_directories(folder):
         for speaker, text in _texts(run_dir):
@@ -129,11 +132,14 @@ def search(words: Sequence[str], folder: Path = RUNS_FOLDER) -> Iterator[SearchH
 
 
 def _texts(run_dir: Path) -> Iterator[tuple[str, str]]:
-    """Yields the run's name and messages, as far as the run can be read."""
+    """Yields the run's name, messages and outcome, as far as the run can be read."""
     yield "", run_dir.name
     try:
-        for message in messages(run_dir):
-            yield message.speaker, message.text
+        for _, event in read(run_dir):
+            if isinstance(event, PromptGiven | TurnFinished):
+                yield event.message.speaker, event.message.text
+            elif isinstance(event, Concluded):
+                yield event.speaker, event.text
     except JournalError:
         return
 

@@ -248,6 +248,13 @@ class RunAccount:
         return found if isinstance(found, dict) else {}
 
     @property
+    def cost_limit(self) -> float | None:
+        """The limit of the configuration in dollars, or None if there is none or a variable holds it."""
+        limits = self.discussion.get("limits")
+        dollars = limits.get("cost_usd") if isinstance(limits, dict) else None
+        return float(dollars) if isinstance(dollars, int | float) else None
+
+    @property
     def settings(self) -> Mapping[str, Mapping[str, Any]]:
         """The configuration of each participant."""
         models = self.discussion.get("models")

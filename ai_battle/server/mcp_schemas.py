@@ -155,7 +155,7 @@ class RunDocument(BaseModel, frozen=True):
     turns: int
     participants: dict[str, str] = Field(description="The model of each.")
     cost_usd: float | None = Field(description="Dollars of the whole run; null where a price is not known.")
-    max_cost_usd: float | None = Field(default=None, description="What discuss allowed it to cost.")
+    max_cost_usd: float | None = Field(description="The most that it was allowed to cost; null without a limit.")
     outcome: str = Field(description="What was made of it in the end, where the configuration asks for that.")
     messages: list[TurnText]
     next_turn: int | None = Field(description="Where read_run goes on with the transcript; null when all is here.")
@@ -172,6 +172,7 @@ class RunDocument(BaseModel, frozen=True):
             turns=found.turns,
             participants={each.name: each.model for each in found.participants.values()},
             cost_usd=found.usage.cost_usd,
+            max_cost_usd=found.cost_limit,
             outcome=progress(run_dir).outcome,
             messages=messages,
             next_turn=next_turn,

@@ -42,6 +42,17 @@ def test_where_there_are_none_it_says_how_to_begin_one(ai_battle: Run) -> None:
     assert "ai-battle talk" in ai_battle("runs").err
 
 
+OF_A_RUN = ["resume last", "show last 1", "fork last --at 1", "judge last -m x", "runs open no"]
+
+
+@pytest.mark.parametrize("command", OF_A_RUN)
+def test_a_run_where_there_are_none_is_answered_with_how_to_begin_one(ai_battle: Run, command: str) -> None:
+    refused = ai_battle(*command.split())
+
+    assert refused.code == 2
+    assert "says how to begin one" in refused.err or "`ai-battle run` and `ai-battle talk` make them" in refused.err
+
+
 def test_a_run_is_found_by_words_that_stand_in_one_message(ai_battle: Run) -> None:
     talk(ai_battle, "weather")
 
@@ -50,6 +61,15 @@ def test_a_run_is_found_by_words_that_stand_in_one_message(ai_battle: Run) -> No
     assert (found.code, found.lines[1]) == (0, "  Ann: It rains.")
     assert ai_battle("runs", "search", "rains", "let").code == 1
     assert json.loads(ai_battle("runs", "search", "weather", "--json").out)[0]["run"].endswith("-weather")
+
+
+def test_a_run_is_found_by_its_outcome(ai_battle: Run) -> None:
+    models = {**MODELS, "Bob": {"type": "scripted/b", "script": ["Let it.", "Take an umbrella."]}}
+    settings = {"turns": 1, "goal": "Rain.", "models": models, "outcome": "What is to be done?"}
+    Path("rain.yaml").write_text(yaml.safe_dump({"discussion": settings}))
+    assert ai_battle("run", "rain.yaml", "-q").code == 0
+
+    assert ai_battle("runs", "search", "umbrella").lines[1] == "  Bob: Take an umbrella."
 
 
 def test_part_of_a_name_is_enough_for_every_command_that_reads_a_run(ai_battle: Run) -> None:

@@ -457,7 +457,8 @@ class TestWhatIsNoRunAnyMore:
     @pytest.mark.parametrize("command", OF_A_RUN)
     def test_a_folder_that_is_not_there_is_told(self, ai_battle: Command, command: str) -> None:
         message = refusal(ai_battle(*command.format("nowhere").split()))
-        assert message == "nowhere is not a run directory: there is no such folder; 'ai-battle runs' lists the runs."
+        way_out = "'ai-battle runs' lists the runs, or says how to begin one"
+        assert message == f"nowhere is not a run directory: there is no such folder; {way_out}."
 
     @pytest.mark.parametrize("command", ["resume kept", "show kept 1 --request", "replay kept --swap Ann=gpt-4o"])
     @pytest.mark.parametrize(

@@ -33,11 +33,12 @@ async def test_models_discuss_a_topic_and_the_result_says_what_it_cost(folder: P
 
     async with in_this_process(max_cost=5.0) as assistant:
         told = await assistant.call("discuss", **{**TEA, "topic": "${Tea}, or what?"}, max_cost=9)
+        read = await assistant.call("read_run", run="last", part="summary")
 
     assert told["messages"][0]["text"] == "${Tea}, or what?"
     assert told["participants"] == {"Ann": "gpt-4o", "Ben": "gpt-4o"}
     assert told["cost_usd"] > 0
-    assert told["max_cost_usd"] == 5
+    assert told["max_cost_usd"] == read["max_cost_usd"] == 5
 
 
 async def test_the_dollars_so_far_stand_in_the_progress(folder: Path, fakes: FakeProviders) -> None:

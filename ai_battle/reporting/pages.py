@@ -13,6 +13,7 @@ import yaml
 from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
@@ -26,6 +27,8 @@ _OFF = ("link", "image", "autolink", "reference", "entity", "code", "lheading", 
 _DEEP = re.compile(r"^(?:[ \t]*(?:[>*+-]|\d{1,9}[.)])){20}|^[ \t]{60}", re.MULTILINE)
 """Nesting deeper than markdown-it parses; it would drop the text."""
 _MAX_NESTING = 120
+_PRODUCT = re.compile(r"(?<=[0-9A-Za-z])(?<!\*\w)(?<![A-Za-z]{2})(?:\*{1,2}(?:\d[\d.]*|[A-Za-z](?![A-Za-z])))+")
+"""Asterisks after an operand, each with the next operand: a number, or a name of one letter."""
 _LONGEST, _LONGEST_LINE = 4_000, 96
 
 
@@ -129,11 +132,21 @@ def _template_cache() -> _TemplateCache | None:
     return None
 
 
+def _product(state: StateInline, silent: bool) -> bool:
+    """Keeps the asterisks of 2*3*4, which would vanish as emphasis, but not those of **H**yper**T**ext."""
+    found = _PRODUCT.match(state.src, state.pos)
+    if found and not silent:
+        state.pending += found[0]
+    state.pos = found.end() if found else state.pos
+    return found is not None
+
+
 @cache
 def _markdown() -> MarkdownIt:
     """Parses everyday Markdown: line ends are breaks, headings are paragraphs, and no element has a style."""
     made = MarkdownIt("commonmark", {"html": False, "breaks": True, "xhtmlOut": False, "maxNesting": _MAX_NESTING})
     made.enable("table").disable(list(_OFF))
+    made.inline.ruler.before("emphasis", "product", _product)
     for name in ("th", "td"):
         made.add_render_rule(f"{name}_open", lambda _, tokens, at, *rest: f"<{tokens[at].tag}>")
     made.add_render_rule("heading_open", lambda *_: '<p class="heading">')

@@ -63,3 +63,21 @@ def test_the_everyday_part_of_markdown_is_shown() -> None:
 @pytest.mark.parametrize("mark", ["> ", "- ", "1. "])
 def test_what_nests_too_deep_is_shown_as_it_is_written(mark: str) -> None:
     assert prose(mark * 5_000 + "x").endswith("x</pre>")
+
+
+@pytest.mark.parametrize("text", ["2*3*4 = 24", "(3*2.40+2*1.15)*7", "x**2 + y**2", "a*b*c", "3*x*2"])
+def test_a_product_keeps_its_signs(text: str) -> None:
+    assert prose(text) == f"<p>{text}</p>\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("**H**yper**T**ext", "<strong>H</strong>yper<strong>T</strong>ext"),
+        ("the **1**st and *b*", "the <strong>1</strong>st and <em>b</em>"),
+        ("这是**重要**的", "这是<strong>重要</strong>的"),
+        ("**2*3** is 6", "<strong>2*3</strong> is 6"),
+    ],
+)
+def test_emphasis_in_a_word_is_no_product(text: str, shown: str) -> None:
+    assert prose(text) == f"<p>{shown}</p>\n"

@@ -29,6 +29,7 @@ from .sentences import (
     arguments,
     attachment,
     badges,
+    ending_words,
     help_rows,
     outcome_markdown,
     phase_title,
@@ -63,8 +64,8 @@ def markdown(run_dir: Path) -> Iterator[str]:
 
 
 def _head(found: RunAccount) -> str:
-    ending = f" ({cell(found.stop_reason)})" if found.stop_reason else ""
-    facts = (moment(found.begun), count_of(found.turns, "turn"), duration(found.seconds), found.status + ending)
+    ending = cell(ending_words(found.status, found.stop_reason))
+    facts = (moment(found.begun), count_of(found.turns, "turn"), duration(found.seconds), ending)
     name = [] if found.name == found.title else [cell(found.name)]
     return f"# {cell(found.title)}\n\n{' · '.join((*name, *facts))}\n\n"
 

@@ -148,8 +148,13 @@ def outcome_markdown(event: Concluded) -> str:
     return code_block(event.text) if file_name(event.text) == JSON else event.text
 
 
+def ending_words(status: str, reason: str) -> str:
+    """Returns the status with its reason, if that says more."""
+    return f"{status} ({reason})" if reason not in ("", status) else status
+
+
 def _run_finished(event: RunFinished) -> str:
-    return f"The run ended: {event.status}{f' ({event.stop_reason})' if event.stop_reason else ''}."
+    return f"The run ended: {ending_words(event.status, event.stop_reason)}."
 
 
 def _stuck_found(event: StuckFound) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.core.events import Concluded, RunStarted, TurnFailed
+from ai_battle.core.events import Concluded, RunFinished, RunStarted, TurnFailed
 from ai_battle.core.exchange import NOTHING_USED
 from ai_battle.reporting.exports import export, write_reports
 from ai_battle.reporting.sentences import sentence
@@ -160,3 +160,12 @@ def test_both_files_are_written_whole(tmp_path: Path, html: str) -> None:
 )
 def test_a_turn_without_an_answer_is_told_by_who_had_it(speaker: str, error: str, told: str) -> None:
     assert sentence(TurnFailed(3, 1, speaker, error, "skip")) == told
+
+
+async def test_an_interruption_is_told_without_itself_as_its_reason(tmp_path: Path) -> None:
+    ended = RunFinished("interrupted", "interrupted", 0, NOTHING_USED)
+    await write_run(tmp_path, RunStarted("x", "run", {"ann": "scripted"}), ended)
+    shown = "".join((*export(tmp_path, "html"), *export(tmp_path, "md")))
+
+    assert shown.count("The run ended: interrupted.") == 2
+    assert "(interrupted)" not in shown

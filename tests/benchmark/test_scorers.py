@@ -312,6 +312,8 @@ async def test_exact_reads_a_sentence_that_repeats_the_question(
             ["\u041d\u0435\u0442, \u0434\u0430 \u043d\u0443."],
         ),
         ("\u662f", ["\u662f\u7684\uff0c\u6709\u3002"], ["\u4e0d\u662f\uff0c\u6ca1\u6709\u3002"]),
+        ("true", ["Yes", "True.", "**Yes**", "The answer is yes.", "Ja, das stimmt."], ["No", "I don't know", "False"]),
+        ("false", ["No, it isn't.", "The answer is no.", "False"], ["Yes", "True", "It is not known."]),
     ],
 )
 async def test_exact_reads_a_yes_or_no_that_reasons_follow(

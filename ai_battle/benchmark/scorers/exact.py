@@ -34,6 +34,7 @@ _VERDICT = re.compile(
     r"(?:[,;:!\u2014\uff0c\u3001\uff1a\uff01\u060c]|\Z)",
     re.IGNORECASE,
 )
+_BOOLEANS = {"true": "yes", "false": "no"}
 EMPTY = AnswerScore(None, "the answer is empty")
 
 
@@ -80,9 +81,16 @@ def _answer_in(task: Task, answer: ScoredAnswer) -> AnswerScore:
     said = text if stated is None else stated
     texts = (text, said, *_statements(said, _asked_words(task)))
     keys = [_key(each) for each in texts if not each.lstrip().startswith("[") or len(task.right_answers) == 1]
-    accepted = (_key(normal_form(each)) for each in task.right_answers)
+    accepted = (_key(normal_form(each)) for each in chain.from_iterable(map(_right_texts, task.right_answers)))
     is_right = any(each in keys for each in accepted) or _is_same_data(task.reference, answer.text)
     return AnswerScore(float(is_right), "" if is_right else f"says {said.strip()[:80]!r}")
+
+
+def _right_texts(right: str) -> Iterator[str]:
+    """Yields the texts of a right answer: a JSON boolean may be answered with "yes" or "no" of any language."""
+    yield right
+    if meant := _BOOLEANS.get(right.strip().casefold()):
+        yield from words_everywhere(meant)
 
 
 def _asked_words(task: Task) -> frozenset[str]:

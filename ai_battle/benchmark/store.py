@@ -129,7 +129,7 @@ class Store:
         return map(sample_from, self._read(query, *values))
 
     def finished_keys(self, *, with_failed: bool = True) -> set[SampleKey]:
-        where = "" if with_failed else "WHERE error = ''"
+        where = "" if with_failed else "WHERE error = '' AND json_extract(more, '$.scorer_failed') IS NULL"
         return {SampleKey(*row) for row in self._read(f"SELECT setting, task, repeat FROM samples {where}")}  # noqa: S608
 
     def spent_dollars(self) -> float:

@@ -65,6 +65,21 @@ def test_a_failed_call_is_no_wrong_answer_and_can_be_played_again(tmp_path: Path
     assert fakes.openai.count == 6
 
 
+def test_a_sample_that_its_judge_did_not_grade_can_be_played_again(tmp_path: Path) -> None:
+    judge = {"name": "judge", "model": "openai/gpt-4o"}
+    with FakeProviders.in_thread() as fakes:
+        fakes.openai.always("Lovely! 11/10")
+        providers = {"openai": {"base_url": f"{fakes.openai.url}/v1", "api_key": "${OPENAI_API_KEY}"}}
+        written = suite(tmp_path, {"name": "four", "model": ALWAYS_4}, scorers=[judge], providers=providers)
+        assert play_suite(tmp_path, written)[0].progress.failed == 4
+
+        fakes.openai.always("Fine.\nGRADE: 7")
+        loaded, store = reopen(tmp_path / "out", LoadOptions())
+        with closing(store):
+            assert run(loaded, store, RunOptions(again=True)).progress.failed == 0
+            assert {sample.score.value for sample in store.samples()} == {0.7}
+
+
 def test_an_answer_that_nobody_can_read_is_unscored(tmp_path: Path) -> None:
     lost = {"type": "scripted", "script": ["I would rather not say."]}
     _, samples = play_suite(tmp_path, suite(tmp_path, {"name": "lost", "model": lost}))

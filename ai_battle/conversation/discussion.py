@@ -9,7 +9,7 @@ from ..core.errors import ConfigError, ProviderError
 from ..core.events import (
     BudgetReached,
     Emit,
-    EventLog,
+    Event,
     PhaseStarted,
     PromptGiven,
     RunFinished,
@@ -35,12 +35,28 @@ Status = Literal["done", "limit", "failed"]
 Judge = Callable[[Emit], Awaitable["Verdict"]]
 
 
+class EventBuffer:
+    """A listener that holds events back until it is released, and then passes them on at once."""
+
+    def __init__(self, *events: Event) -> None:
+        self.held = [*events]
+        self._emit: Emit | None = None
+
+    async def __call__(self, event: Event) -> None:
+        await self._emit(event) if self._emit else self.held.append(event)
+
+    async def release(self, emit: Emit) -> None:
+        while self.held:  # while they are passed on, more may come
+            await emit(self.held.pop(0))
+        self._emit = emit
+
+
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One of several concurrent calls: its step, the events it emitted so far, and its future answer."""
+    """One of several concurrent calls: its step, its events, and its future answer."""
 
     step: TurnStep
-    log: EventLog
+    events: EventBuffer
     answer: asyncio.Future[TurnFinished | TurnFault]
 
 
@@ -199,7 +215,11 @@ class DiscussionRun:
         return next_step(self._plan, self._state, participant, kind, note)
 
     async def _take_round(self) -> None:
-        """Lets all participants answer the same history at once, then publishes whole answers in speaking order."""
+        """Lets all participants answer the same history at once, and publishes their turns in speaking order.
+
+        The first of them is heard while it answers; the others, whose events are held back, when their turn comes. Next
+        to a person, who types into the same terminal, nobody is heard before the whole answer is there.
+        """
         await self._turns.pause()
         already = self._state.position.turns_in_round
         first = self._state.turn + 1
@@ -213,20 +233,19 @@ class DiscussionRun:
         calls = [self._begin_call(step) for step in steps]
         try:
             while calls:
-                result = await calls[0].answer
-                call = calls.pop(0)  # not earlier: a call that is cancelled while awaited has to be abandoned below
-                await self._replay_events(call)
+                call = calls[0]
+                if not any(each.step.participant.role == "user" for each in calls):
+                    await call.events.release(self._emit)
+                result = await call.answer
+                calls.pop(0)  # not earlier: a call that is cancelled while awaited has to be abandoned below
+                await call.events.release(self._emit)
                 await self._turns.settle(call.step, result)
         finally:
             await self._abandon(calls)
 
     def _begin_call(self, step: TurnStep) -> _Call:
-        log = EventLog()
-        return _Call(step, log, asyncio.ensure_future(self._turns.ask(step, log)))
-
-    async def _replay_events(self, call: _Call) -> None:
-        for event in (call.step.start_event, *call.log.events):
-            await self._emit(event)
+        events = EventBuffer(step.start_event)
+        return _Call(step, events, asyncio.ensure_future(self._turns.ask(step, events)))
 
     async def _abandon(self, calls: Sequence[_Call]) -> None:
         """Records what the rest of a round that ends early has cost; these participants have to be asked again."""
@@ -235,8 +254,8 @@ class DiscussionRun:
         # Collect exceptions: raising the first would leave the other calls running and their cost unrecorded.
         results = await asyncio.gather(*(call.answer for call in calls), return_exceptions=True)
         for call, result in zip(calls, results, strict=True):
-            if call.log.events:
-                await self._replay_events(call)
+            if len(call.events.held) > 1:  # not only the start
+                await call.events.release(self._emit)
             if isinstance(result, TurnFinished):
                 result = TurnFault(ProviderError("the round ended before it"), result.usage, result.message.text)
             if isinstance(result, TurnFault):

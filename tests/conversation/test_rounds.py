@@ -122,6 +122,26 @@ async def test_answers_are_journalled_in_order_as_soon_as_they_can_be(tmp_path: 
     await asyncio.gather(running, return_exceptions=True)
 
 
+async def test_the_first_of_a_round_is_heard_while_it_answers(tmp_path: Path) -> None:
+    heard: list[str] = []
+    are_heard = asyncio.Event()
+
+    async def listen(event: Event) -> None:
+        if isinstance(event, TextDelta):
+            heard.append(event.text)
+            if event.text == "answer":
+                are_heard.set()
+
+    asked = manager(Endless(), Prompt("Two."), Prompt("Three."), tmp_path / "run").run_discussion(listen)
+    running = asyncio.create_task(asked)
+    await are_heard.wait()
+    assert heard == ["Half an ", "answer"], "the others are not heard before their turn"
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    failures = {e.speaker: e.partial for e in journal_events(tmp_path / "run") if isinstance(e, TurnFailed)}
+    assert failures == {"ada": "Half an answer", "bob": "Two.", "cleo": "Three."}
+
+
 async def test_a_round_that_one_of_them_ends_keeps_what_the_others_cost(tmp_path: Path) -> None:
     ada = ScriptedClient({"fail": "unauthorized"})
 

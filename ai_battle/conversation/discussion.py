@@ -9,7 +9,6 @@ from ..core.errors import ConfigError, ProviderError
 from ..core.events import (
     BudgetReached,
     Emit,
-    Event,
     PhaseStarted,
     PromptGiven,
     RunFinished,
@@ -20,7 +19,7 @@ from ..core.helping import RunJudged
 from ..core.ledger import Budget, charge_to
 from ..core.texts import limit_amount
 from .outcome import conclusion
-from .participant import Participant
+from .participant import EventBuffer, Participant
 from .plan import Plan
 from .prompting import opening
 from .speakers import SpeakerScheduler
@@ -33,22 +32,6 @@ if TYPE_CHECKING:
 
 Status = Literal["done", "limit", "failed"]
 Judge = Callable[[Emit], Awaitable["Verdict"]]
-
-
-class EventBuffer:
-    """A listener that holds events back until it is released, and then passes them on at once."""
-
-    def __init__(self, *events: Event) -> None:
-        self.held = [*events]
-        self._emit: Emit | None = None
-
-    async def __call__(self, event: Event) -> None:
-        await self._emit(event) if self._emit else self.held.append(event)
-
-    async def release(self, emit: Emit) -> None:
-        while self.held:  # while they are passed on, more may come
-            await emit(self.held.pop(0))
-        self._emit = emit
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,10 +113,8 @@ class Journal:
             self._end = line.end
         self._seq = order.next
         self.warnings = tuple(map(Warned, faults[:MOST_FAULTS]))
-        if running:
-            words = (
-                f"The run was interrupted during {', '.join(running.values())}: whether that took effect is unknown."
-            )
+        if tools := ", ".join(running.values()):
+            words = f"The run was interrupted during {tools}: whether that took effect is unknown."
             self.warnings = (*self.warnings, Warned(f"{words} The turn is asked for again and may call it once more."))
         torn = os.fstat(self._fd).st_size - self._end
         if torn:

@@ -93,6 +93,22 @@ class TurnListener:
         return self.budget.ledger.usage
 
 
+class EventBuffer:
+    """A listener that holds events back until it is released, and then passes them on at once."""
+
+    def __init__(self, *events: Event) -> None:
+        self.held = [*events]
+        self._emit: Emit | None = None
+
+    async def __call__(self, event: Event) -> None:
+        await self._emit(event) if self._emit else self.held.append(event)
+
+    async def release(self, emit: Emit) -> None:
+        while self.held:  # while they are passed on, more may come
+            await emit(self.held.pop(0))
+        self._emit = emit
+
+
 async def request_answer(participant: Participant, request: ModelRequest, listener: TurnListener) -> ModelResponse:
     """Returns a usable answer. Refusals, empty answers and the client's exceptions become a `ProviderError`."""
     with translate_errors(f"The client of {participant.name} failed", ProviderError):

@@ -51,7 +51,7 @@ class Wrapping:
                 self._column = 0
                 yield "\n"
             if width:  # a full line leaves the cursor in the last column: it wraps only before the next character
-                self._column = (self._column + width) % columns or columns
+                self._column = (self._column + width - 1) % columns + 1
             yield piece
 
 

@@ -61,15 +61,19 @@ class RequestStats:
     async def __call__(self, event: Event) -> None:
         self._help.apply(event)
         match event:
-            case HelpFailed(kind=kind, reason=reason) if kind != NOT_NEEDED:
-                self.unpaid_help = reason if kind == "budget" else self.unpaid_help
-                self.help_failed.append(kind or (UNVERIFIED if event.strategy == VERIFICATION else NOTHING_USABLE))
+            case HelpFailed(kind=kind) if kind != NOT_NEEDED:
+                self._record_failed_help(event)
             case BoostStep(outcome=outcome):
                 self.outcomes.append(outcome)
             case Warned(option=option) if option and option not in self.left_out:
                 self.left_out.append(option)
             case AttemptFailed(kind=str(kind)):
                 self.upstream_errors.append(kind)
+
+    def _record_failed_help(self, event: HelpFailed) -> None:
+        if event.kind == "budget":
+            self.unpaid_help = event.reason
+        self.help_failed.append(event.kind or (UNVERIFIED if event.strategy == VERIFICATION else NOTHING_USABLE))
 
     @property
     def usage(self) -> Usage:

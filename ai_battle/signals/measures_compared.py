@@ -65,7 +65,7 @@ def _is_right(given: str, verdict: re.Match[str]) -> bool | None:
     named = _names(verdict["who"])
     if not named or (named <= who) == (named <= other) or not _are_comparable(one, another, unit, other_unit):
         return None
-    if _is_of_other_kind(verdict, unit or other_unit, (one, another)):
+    if _is_of_other_kind(verdict, max(unit, other_unit), (one, another)):
         return None
     chosen, left = (one, another) if named <= who else (another, one)
     return chosen > left if verdict["more"] else chosen < left

@@ -123,14 +123,19 @@ def _with_parts_in_digits(text: str, prompt: str) -> str:
     found = next(iter(deque(_PART.finditer(text), maxlen=1)), None)
     if not found or found["part"].casefold().rstrip("s") in prompt.casefold():
         return text
-    whole, end = _whole_number(found, text), found.end()
-    is_alone = whole is None and _count(found) is None and not _stands_at_an_end(found, text)
-    has_digits = _DIGIT.search(text) and not (found["whole"] or "").isdigit()
-    if is_alone or has_digits or spelled_number(text[end:]) is not None:
+    whole = _whole_number(found, text)
+    if not _is_only_number(found, whole, text):
         return text
     value = (whole or 0) + (_count(found) or 1) * _PARTS[found["part"].casefold()]
     start = found.start() if whole is not None or not found["whole"] else found.end("whole") + len(" and ")
-    return f"{text[:start]}{value}{text[end:]}"
+    return f"{text[:start]}{value}{text[found.end() :]}"
+
+
+def _is_only_number(found: re.Match[str], whole: Fraction | None, text: str) -> bool:
+    """Checks whether it is the last number, the only one in digits or words, and not a part of something else."""
+    is_alone = whole is None and _count(found) is None and not _stands_at_an_end(found, text)
+    has_digits = _DIGIT.search(text) is not None and not (found["whole"] or "").isdigit()
+    return not is_alone and not has_digits and spelled_number(text[found.end() :]) is None
 
 
 def _whole_number(found: re.Match[str], text: str) -> Fraction | None:

@@ -3,12 +3,13 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import ConfigError, JournalError
-from ..core.events import Concluded, PromptGiven, TurnFinished
+from ..core.events import Concluded, Event, PromptGiven, TurnFinished
 from ..core.files import is_locked, lock_directory
 from .reading import CONFIG, FILE, parse_line, read
 
@@ -134,14 +135,17 @@ def search(words: Sequence[str], folder: Path = RUNS_FOLDER) -> Iterator[SearchH
 def _texts(run_dir: Path) -> Iterator[tuple[str, str]]:
     """Yields the run's name, messages and outcome, as far as the run can be read."""
     yield "", run_dir.name
-    try:
+    with suppress(JournalError):
         for _, event in read(run_dir):
-            if isinstance(event, PromptGiven | TurnFinished):
-                yield event.message.speaker, event.message.text
-            elif isinstance(event, Concluded):
-                yield event.speaker, event.text
-    except JournalError:
-        return
+            yield from _texts_of(event)
+
+
+def _texts_of(event: Event) -> Iterator[tuple[str, str]]:
+    match event:
+        case PromptGiven(message=message) | TurnFinished(message=message):
+            yield message.speaker, message.text
+        case Concluded(speaker=speaker, text=text):
+            yield speaker, text
 
 
 def delete(run_dir: Path) -> None:

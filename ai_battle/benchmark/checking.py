@@ -14,8 +14,8 @@ from ..core import plugins
 from ..core.errors import ConfigError, ProviderError, Unreachable
 from ..core.plugins import near
 from ..executors import EXECUTORS
+from ..providers._capabilities import list_models
 from ..providers._endpoints import provider_traits
-from ..providers._listing import list_models
 from ..providers._names import ModelName, nearest_tag, parse
 from .clients import NO_TASK, ClientPool, build_setting
 from .datasets import PLACE_KEY

@@ -71,7 +71,7 @@ def _common_types() -> Iterator[str]:
 
 def _types_of(provider: str) -> Iterable[str]:
     """Returns the models that a provider lists, or the well-known ones: a completion can't show why it lists none."""
-    from ..providers._listing import list_models
+    from ..providers._capabilities import list_models
     from ..providers._names import catalogue
 
     names: Iterable[str] = catalogue().names.get(provider, ())

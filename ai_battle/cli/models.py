@@ -15,8 +15,7 @@ from ..core.errors import ProviderError
 from ..core.events import EventLog, TextDelta
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec, object_schema
 from ..core.messages import user
-from ..providers._capabilities import NAMES, ModelCapabilities
-from ..providers._listing import ListedModel, capabilities
+from ..providers._capabilities import NAMES, ListedModel, ModelCapabilities, capabilities
 from ..providers._names import ModelName, parse
 from ..providers._prices import FREE_PRICE, TokenPrice, price
 from .arguments import MODEL

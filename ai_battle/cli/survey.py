@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..core.errors import ConfigError, ProviderError
+from ..providers._capabilities import ListedModel, list_models
 from ..providers._endpoints import known_providers, provider_traits
-from ..providers._listing import ListedModel, list_models
 
 
 @dataclass(frozen=True, slots=True)

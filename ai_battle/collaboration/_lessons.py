@@ -49,7 +49,7 @@ class LessonTerms:
     """The settings of a pair's lessons. `pair` is its name in the store at `place`, `most` the lessons per request.
 
     `redact` is applied to each text that is kept. If `learns`, lessons come from helped requests, else only from the
-    shadow. `embeds` is an embedding model (`wire.embeddings`) with the name `placed_by`.
+    shadow. `embeds` is an embedding model (`wire.openai.decode_embedding`) with the name `placed_by`.
     """
 
     pair: str

@@ -6,13 +6,15 @@ without, it is deleted.
 
 import hashlib
 import re
+from array import array
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import accumulate
 from math import comb, log1p
+from operator import mul
 from typing import Any
 
-from ..wire.embeddings import cosine, vector_of
 from .store import EvidenceStore
 
 LESSONS, WITHOUT = "lessons", "requests without lessons"
@@ -105,8 +107,8 @@ def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place:
     counts = store.records_with(sorted(_words(prompt), key=len, reverse=True)[:MOST_LOOKUPS])
     found = [*store.search(LESSONS, pair, _rarest(counts), EMBEDDED), *store.records(LESSONS, pair, newest=EMBEDDED)]
     lessons = {record.key: _lesson(record.document) for record in found}.values()
-    here = vector_of(place.vector)
-    near = [(cosine(here, vector_of(each.vector)), each) for each in lessons if each.placed_by == place.placed_by]
+    here = _vector_of(place.vector)
+    near = [(_cosine(here, _vector_of(each.vector)), each) for each in lessons if each.placed_by == place.placed_by]
     nearest = [each for similarity, each in sorted(near, key=lambda one: -one[0]) if similarity >= place.near]
     unplaced = (each for each in find_lessons(store, pair, prompt, most) if each.placed_by != place.placed_by)
     return [*nearest, *unplaced][:most]
@@ -181,3 +183,13 @@ def _similarity(words: Sequence[str], counts: Mapping[str, int], others: Sequenc
     if len(there) > LONGER * len(words):
         return 0.0
     return sum(weight for word, weight in weights.items() if word in there) / sum(weights.values())
+
+
+def _vector_of(text: str) -> Sequence[float]:
+    """Decodes a vector from the text that `wire.openai.decode_embedding` makes of it."""
+    return array("f", b64decode(text))
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """Returns the similarity, from -1 to 1, of two vectors of length one; 0 for vectors of two models."""
+    return sum(map(mul, one, other)) if len(one) == len(other) else 0.0

@@ -1,4 +1,4 @@
-"""Finds a model's capabilities and their source: the file, remembered refusals, the server, or a table."""
+"""Lists models, and finds their capabilities and the source: the file, remembered refusals, the server, or a table."""
 
 import json
 import logging
@@ -8,19 +8,21 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import ContextTooLong, ProviderError
+from ..core import plugins
+from ..core.errors import AIBattleError, ConfigError, ContextTooLong, ProviderError
 from ..core.events import Emit, Warned
 from ..core.exchange import ModelRequest
 from ..core.files import cache_directory, make_private
-from ._endpoints import provider_traits
-from ._names import ModelName
+from ._endpoints import PACKAGE, create_provider, provider_module, provider_traits
+from ._names import CATALOGUE_DATE, ModelName
+from ._prices import context_window
 
 REFUSAL_SECONDS = 24 * 3600  # for which a refusal counts, as servers and their models change
 _CLEANED_FROM_BYTES = 256 * 1024  # bytes of the file above which old entries are removed
@@ -223,6 +225,14 @@ NAMES = ("tools", "images", "documents", "video", "reasoning", "json_schema", "c
 
 
 @dataclass(frozen=True, slots=True)
+class ListedModel:
+    """A model that a provider offers; `capabilities` are the capabilities that the list contains."""
+
+    name: str
+    capabilities: CapabilityValues = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class KnownValue:
     """A capability and its source."""
 
@@ -265,3 +275,44 @@ def listed_capabilities(name: ModelName) -> CapabilityValues:
         return {}
     models = provider_traits(name.provider).models
     return next((values for pattern, values in models if fnmatchcase(name.model.lower(), pattern)), {})
+
+
+async def list_models(provider: str, **settings: Any) -> tuple[ListedModel, ...]:
+    """Returns a provider's models, sorted by name; `settings` is its section in the file. Raises `ProviderError`."""
+    if provider_traits(provider).recited:
+        return ()
+    if list_ := getattr(plugins.load(PACKAGE, provider_module(provider)), "list_models", None):
+        return tuple(map(ListedModel, await list_(**settings)))
+    models = await _connection(provider, "", settings).list_models()
+    return tuple(sorted(models, key=lambda model: model.name))
+
+
+def _connection(provider: str, model: str, settings: Mapping[str, Any]) -> Any:
+    """Returns the bare client of a provider. Raises `ConfigError` if it can't list models."""
+    client = create_provider(provider, model, settings)
+    if not hasattr(client, "list_models"):
+        raise ConfigError(f"{provider} can't list its models.")
+    return client
+
+
+async def capabilities(name: ModelName, **settings: Any) -> ModelCapabilities:
+    """Returns a model's capabilities, asking the provider too. If that fails, `note` says why."""
+    asked: CapabilityValues = {}
+    upstream, note = name.provider, ""
+    try:
+        if ask := getattr(plugins.load(PACKAGE, provider_module(name.provider)), "ask", None):
+            asked = await ask(name.model, **settings)
+        elif not provider_traits(name.provider).recited:
+            client = _connection(name.provider, name.model, settings)
+            upstream = getattr(client, "endpoint", "") or upstream
+            asked = await client.ask()
+    except AIBattleError as error:
+        note = str(error)
+    refused = RefusalMemory.load().refuses(upstream, name.model)
+    sources = (
+        ("learned", dict.fromkeys(refused & set(NAMES), False)),
+        ("server", asked),
+        (f"table of {CATALOGUE_DATE}", listed_capabilities(name)),
+        ("genai-prices", {"context_window": context_window(name)}),
+    )
+    return ModelCapabilities(first_known(sources), refused, note)

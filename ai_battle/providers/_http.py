@@ -1,28 +1,31 @@
 """Makes one HTTP call under timeouts, streamed if anyone listens. Errors say where they happened and what to do."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 from urllib.parse import quote
+
+from pydantic_core import from_json
 
 from ..core.client import ModelClient
 from ..core.errors import BadReply, ProviderError, Unreachable
 from ..core.events import Emit, Event, TextDelta, ThinkingDelta, UsageReported, Warned, ignore
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
 from ..core.texts import public_url
-from ..wire import streams
 from ..wire.bodies import loads
+from ..wire.errors import http_error
 from ..wire.streams import BOM, StreamReader
 from ._calls import Clocks, Deadlines, sentences
-from ._listing import LOOKUP, ListedModel, ModelList, ask_server
+from ._capabilities import CapabilityValues, ListedModel
 from ._settings import Access
 from ._transport import HttpReply, Transport
 
 LINES = ("ndjson", "jsonl", "stream+json")  # content types of streams that begin with a bracket, like a whole answer
 _USAGE_SECONDS = 2.0  # seconds
-_QUICK_LOOKUP = Deadlines(connect=2.0, total=3.0)
+LOOKUP, _QUICK_LOOKUP = Deadlines(connect=5.0, total=15.0), Deadlines(connect=2.0, total=3.0)
+Row: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +39,78 @@ class HttpRequest:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Wire(Protocol):
-    """The interface of the modules that encode and decode an API's bodies."""
+def mapping_at(row: Row, key: str) -> Row:
+    value = row.get(key)
+    return value if isinstance(value, Mapping) else {}
 
-    @property
-    def StreamReader(self) -> Callable[[], streams.StreamReader]: ...  # noqa: N802 - a class of that module
-    def decode_response(self, body: Mapping[str, Any]) -> ModelResponse: ...
-    def decode_usage(self, bill: Mapping[str, Any]) -> Usage: ...
-    def decode_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ProviderError: ...
+
+def _read_open_ai_row(row: Row) -> Iterable[tuple[str, Any]]:
+    """Yields capabilities: OpenRouter has many, vLLM, llama.cpp, Groq and LM Studio only windows, OpenAI none."""
+    windows = ("context_length", "context_window", "max_model_len", "loaded_context_length", "max_context_length")
+    meant = mapping_at(row, "meta").get("n_ctx")
+    yield "context_window", next((row[key] for key in windows if row.get(key)), meant)
+    longest = mapping_at(row, "top_provider").get("max_completion_tokens")
+    yield "max_output_tokens", row.get("max_completion_tokens") or longest
+    if isinstance(reads := mapping_at(row, "architecture").get("input_modalities"), list):
+        yield from (("images", "image" in reads), ("documents", "file" in reads))
+    if isinstance(takes := row.get("supported_parameters"), list):
+        yield from (("tools", "tools" in takes), ("reasoning", "reasoning" in takes))
+        yield "json_schema", "structured_outputs" in takes
+
+
+@dataclass(frozen=True, slots=True)
+class ModelList:
+    """An API's list of models: the rows are in `key` of the answer to `path`, and `read` yields a row's capabilities.
+
+    `one` is the path of a single row, with `{}` for the model; empty if the API has only the list.
+    """
+
+    path: str = "/models"
+    key: str = "data"
+    read: Callable[[Row], Iterable[tuple[str, Any]]] = _read_open_ai_row
+    one: str = ""
+
+    def rows(self, body: Row) -> tuple[ListedModel, ...]:
+        """Returns the rows that name a model."""
+        entries = body.get(self.key)
+        rows = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+        return tuple(ListedModel(name, self.capabilities(row)) for row in rows if (name := _name(row)))
+
+    def capabilities(self, row: Row) -> CapabilityValues:
+        """Returns the capabilities that a row states."""
+        return {name: value for name, value in self.read(row) if isinstance(value, bool) or value}
+
+
+def _name(row: Row) -> str:
+    name = row.get("id") or row.get("model") or row.get("name")
+    return name.removeprefix("models/") if isinstance(name, str) else ""
+
+
+async def ask_server(transport: Transport, path: str, body: bytes = b"", deadlines: Deadlines = LOOKUP) -> Row:
+    """Returns the JSON object that a server answers to a free request. Raises `ProviderError`."""
+    where = str(transport.access)
+    with Clocks(deadlines, where):
+        async with await transport.send("POST" if body else "GET", path, body) as reply:
+            data = await reply.whole()
+    if reply.status >= 300:
+        error = http_error(reply.status, data, reply.headers)
+        error.args = (f"{where}: {error}",)
+        raise error
+    try:
+        answer = from_json(data)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        head = data[:200].decode(errors="replace")
+        raise BadReply(f"{where}: {path} does not answer with a JSON object; is base_url right? {head!r}", raw=head)
+    return answer
 
 
 @dataclass(frozen=True, slots=True)
 class ApiAdapter:
-    """The differences between providers: `encode` makes a request, `wire` decodes the answers.
+    """The differences between providers: `encode` makes a request, and `reader` reads a streamed answer.
+
+    `decode` returns a whole answer, and `usage` the usage in an answer or in a part of one.
 
     `advise` tells the user what to do about an error, given the names of the server's models. `most_output` returns
     the `max_tokens` that is always sent, for APIs that require it. `show` gets the row of the model if `listing` can't.
@@ -56,12 +118,13 @@ class ApiAdapter:
 
     model: str
     access: Access
-    wire: Wire
     encode: Callable[[ModelRequest], Awaitable[HttpRequest]]
+    reader: Callable[[], StreamReader]
+    decode: Callable[[Any], ModelResponse]
+    usage: Callable[[Any], Usage]
     advise: Callable[[ProviderError, Sequence[str]], str] | None = None
-    reader: Callable[[], StreamReader] | None = None
     most_output: Callable[[ModelRequest], int | None] | None = None
-    listing: ModelList = ModelList()  # noqa: RUF009 - a frozen value
+    listing: ModelList = ModelList()
     show: Callable[[], Awaitable[Mapping[str, Any]]] | None = None
 
     def advice(self, error: ProviderError, there: Sequence[str] = ()) -> str:
@@ -112,7 +175,7 @@ class HttpClient(ModelClient):
 
     async def _ask(self, path: str, deadlines: Deadlines = LOOKUP) -> Mapping[str, Any]:
         with self._advising():
-            return await ask_server(self.transport, self.api.wire.decode_error, path, deadlines=deadlines)
+            return await ask_server(self.transport, path, deadlines=deadlines)
 
     @contextmanager
     def _advising(self) -> Iterator[None]:
@@ -124,7 +187,7 @@ class HttpClient(ModelClient):
             raise
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        reader, response = (self.api.reader or self.api.wire.StreamReader)(), None
+        reader, response = self.api.reader(), None
         try:
             sent = await self.api.encode(request)
             if sent.left_out or sent.clamped:
@@ -144,7 +207,7 @@ class HttpClient(ModelClient):
         with clocks:
             async with await self.transport.send("POST", sent.path, sent.body, sent.headers) as reply:
                 if reply.status >= 300:
-                    raise self.api.wire.decode_error(reply.status, await reply.whole(), reply.headers)
+                    raise http_error(reply.status, await reply.whole(), reply.headers)
                 if reply.headers.get("content-type", "").startswith("application/json"):
                     return await self._read_whole(reply, reader, clocks, emit)
                 return await self._read_stream(reply, reader, clocks, emit)
@@ -202,7 +265,7 @@ class HttpClient(ModelClient):
             if answer is None:
                 await emit(UsageReported(UNKNOWN_USAGE, len(reply.body.strip())))
         try:
-            response = self.api.wire.decode_response(answer)
+            response = self.api.decode(answer)
         except ProviderError:
             await self._report(answer, emit)
             raise
@@ -215,7 +278,7 @@ class HttpClient(ModelClient):
 
     async def _report(self, bill: Any, emit: Emit) -> None:
         """Reports the usage of a reply that failed."""
-        if bill and (usage := self.api.wire.decode_usage(bill)) != UNKNOWN_USAGE:
+        if bill and (usage := self.api.usage(bill)) != UNKNOWN_USAGE:
             await emit(UsageReported(usage))
 
     async def _warn(self, sent: HttpRequest, emit: Emit, *, each_time: bool) -> None:

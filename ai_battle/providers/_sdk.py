@@ -2,8 +2,7 @@
 
 import os
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -14,25 +13,11 @@ from ..core import plugins
 from ..core.errors import ProviderError, translate_errors
 from ._breaker import loop_resource
 from ._settings import Access
-from ._transport import HttpReply, Transport
+from ._transport import HttpReply, Sdk, Transport
 
 _PIECE_BYTES = 64 * 1024
 _GZIP_OR_ZLIB = zlib.MAX_WBITS + 32
 _PLAIN = ("AsyncOpenAI", "AsyncAnthropic")
-
-
-@dataclass(frozen=True, slots=True)
-class Sdk:
-    """An official package, its HTTP library, and `make`, which makes a client if the caller has not `brought` one.
-
-    `make` gets the package and an SSL context. A `raw` SDK can't send given bytes, so its inner HTTP client is used.
-    """
-
-    package: str
-    http: str
-    make: Callable[[Any, Any], Any]
-    brought: Any = field(default=None, repr=False)
-    raw: bool = False
 
 
 class SdkTransport(Transport):
@@ -69,8 +54,8 @@ class SdkTransport(Transport):
         return str(response.request.url), HttpReply(response.status_code, response.headers, read, close)
 
     async def _client(self) -> Any:
-        if self._sdk.brought is not None:
-            return self._sdk.brought
+        if self.access.settings.client is not None:
+            return self.access.settings.client
         key = (SdkTransport, self._sdk.package, self.access.url, *self.access.headers.items())
         return await loop_resource(key, lambda: self._sdk.make(self._package, _certificates(self._http)))
 

@@ -7,10 +7,11 @@ import ssl
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib import import_module
 from io import BytesIO
 from types import MappingProxyType
-from typing import Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -292,3 +293,27 @@ def _proxy_for(url: URL) -> str:
             f"Name an HTTP proxy in {url.scheme}_proxy, or list {host} in no_proxy."
         )
     return proxy
+
+
+@dataclass(frozen=True, slots=True)
+class Sdk:
+    """An official package, its HTTP library, and `make`, which makes a client if the caller has not brought one.
+
+    `make` gets the package and an SSL context. A `raw` SDK can't send given bytes, so its inner HTTP client is used.
+    """
+
+    package: str
+    http: str
+    make: Callable[[Any, Any], Any]
+    raw: bool = False
+
+
+def open_transport(
+    access: Access, sdk: Sdk, key: Mapping[str, str], shared: Mapping[str, str] = NO_HEADERS
+) -> Transport:
+    """Returns the transport that the settings choose; `key` are the headers with the key, which an SDK adds itself."""
+    if not access.settings.through_sdk:
+        return AiohttpTransport(access.with_headers({**key, **shared}))
+    # Imported at its first use, as few runs go through an SDK.
+    made: Transport = import_module(f"{__package__}._sdk").SdkTransport(access.with_headers(shared), sdk)
+    return made

@@ -1,23 +1,24 @@
 """The provider for Anthropic's Messages API and servers that speak it."""
 
+import struct
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..core import plugins
 from ..core.client import ModelClient
+from ..core.errors import BadReply
 from ..core.events import Event
 from ..core.exchange import ModelRequest
 from ..core.traits import ProviderTraits, features
 from ..wire import anthropic as wire
-from ..wire.anthropic.requests import sent_max_tokens
-from ..wire.bodies import own
-from ..wire.streams import Frames
+from ..wire.bodies import dumps, loads, own
+from ..wire.errors import UNREADABLE
 from ._endpoints import Endpoint
-from ._http import ApiAdapter, HttpClient, HttpRequest
-from ._listing import ModelList, mapping_at
-from ._sdk import Sdk, SdkTransport
+from ._http import ApiAdapter, HttpClient, HttpRequest, ModelList, mapping_at
 from ._settings import NO_KEY, Access, Key, find_access, read_settings
-from ._transport import NO_HEADERS, AiohttpTransport, Transport
+from ._transport import NO_HEADERS, Sdk, open_transport
 
 HEADERS = "anthropic headers"
 """The key in the `extra` of a request for HTTP headers that are sent only to this API.
@@ -61,10 +62,10 @@ def create(model: str, cache: bool = True, **options: Any) -> ModelClient:
     version = settings.api_version or wire.CURRENT
     reader = FramedReader if type(settings.client).__name__ == "AsyncAnthropicBedrock" else wire.StreamReader
     messages = Messages(model, version, fixed, access.key, cache)
-    api = ApiAdapter(
-        model, access, wire, messages.encode, reader=reader, most_output=messages.most_output, listing=_LIST
-    )
-    return HttpClient(_transport(access, version), api)
+    ways = messages.encode, reader, wire.decode_response, wire.decode_usage
+    api = ApiAdapter(model, access, *ways, most_output=messages.most_output, listing=_LIST)
+    sdk = Sdk("anthropic", "httpx2", _maker(access))
+    return HttpClient(open_transport(access, sdk, _key_header(access.key, version), {VERSION: version}), api)
 
 
 def _read_row(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -78,15 +79,41 @@ def _read_row(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 _LIST = ModelList("/v1/models?limit=1000", "data", _read_row, one="/v1/models/{}")
 
 
+_FRAMED_ERRORS = {
+    "throttlingException": "rate_limit_error",
+    "validationException": "invalid_request_error",
+    "accessDeniedException": "permission_error",
+    "resourceNotFoundException": "not_found_error",
+    "modelTimeoutException": "timeout_error",
+    "serviceUnavailableException": "overloaded_error",
+}
+
+
 class FramedReader(wire.StreamReader):
-    """Reads the same events in Amazon's frames."""
+    """Reads the same events in Amazon's frames, which the SDK decodes with botocore, too."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._frames = Frames()
+        self._amazon = plugins.optional("botocore.eventstream", "bedrock")
+        self._frames = self._amazon.EventStreamBuffer()
 
     def feed(self, data: bytes, events: list[Event] | None = None) -> list[Event]:
-        return super().feed(self._frames.feed(data), events)
+        self._frames.add_data(data)
+        try:
+            pieces = [b"data: %b\n\n" % _framed_event(frame.to_response_dict()) for frame in self._frames]
+        except (self._amazon.ParserError, struct.error, *UNREADABLE) as error:
+            words = "The server's stream is not in Amazon's encoding, or was damaged on its way."
+            raise BadReply(words, again="once", partial=self.text) from error
+        return super().feed(b"".join(pieces), events)
+
+
+def _framed_event(frame: Mapping[str, Any]) -> bytes:
+    headers, body = frame["headers"], loads(frame["body"] or b"{}")
+    if frame["status_code"] == 200:
+        return b64decode(body["bytes"]) if "bytes" in body else b"{}"
+    kind = headers.get(":exception-type") or headers.get(":error-code") or ""
+    message = body.get("message") or body.get("Message") or headers.get(":error-message") or kind
+    return dumps({"type": "error", "error": {"type": _FRAMED_ERRORS.get(kind, "api_error"), "message": message}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +131,7 @@ class Messages:
 
     def most_output(self, request: ModelRequest) -> int:
         """Returns the maximum tokens of an answer, which this API requires in each request."""
-        return sent_max_tokens(request, self.model)
+        return wire.sent_max_tokens(request, self.model)
 
     async def encode(self, request: ModelRequest) -> HttpRequest:
         headers_of_client = _client_headers(request)
@@ -148,15 +175,6 @@ def _client_headers(request: ModelRequest) -> Mapping[str, str]:
         return request.raw.headers
     headers = request.extra.get(HEADERS, NO_HEADERS)
     return {VERSION: request.extra[VERSION], **headers} if VERSION in request.extra else headers
-
-
-def _transport(access: Access, version: str) -> Transport:
-    settings = access.settings
-    if settings.through_sdk:
-        return SdkTransport(
-            access.with_headers({VERSION: version}), Sdk("anthropic", "httpx2", _maker(access), settings.client)
-        )
-    return AiohttpTransport(access.with_headers({**_key_header(access.key, version), VERSION: version}))
 
 
 def _key_header(key: Key, version: str) -> Mapping[str, str]:

@@ -11,8 +11,7 @@ from ..core.tokens import FileTokens
 from ..core.traits import ProviderTraits, features
 from ..wire import gemini as wire
 from ._endpoints import Endpoint
-from ._http import ApiAdapter, HttpClient, HttpRequest
-from ._listing import ModelList
+from ._http import ApiAdapter, HttpClient, HttpRequest, ModelList
 from ._settings import find_access, read_settings
 from ._transport import AiohttpTransport
 
@@ -73,5 +72,5 @@ def create(model: str, **options: Any) -> ModelClient:
         way = _STREAMED if request.wants.stream else _UNSTREAMED
         return HttpRequest(f"{path}:{way}", body, wire.unsupported_options(request.options, model))
 
-    api = ApiAdapter(model, access, wire, encode, listing=_LIST)
+    api = ApiAdapter(model, access, encode, wire.StreamReader, wire.decode_response, wire.decode_usage, listing=_LIST)
     return HttpClient(AiohttpTransport(access.with_headers(headers)), api)

@@ -17,12 +17,10 @@ from ..core.traits import ProviderTraits, features
 from ..wire import ollama as wire
 from ._breaker import loop_value
 from ._endpoints import Endpoint
-from ._http import ApiAdapter, HttpClient, HttpRequest
-from ._listing import ModelList, ask_server, mapping_at
+from ._http import ApiAdapter, HttpClient, HttpRequest, ModelList, ask_server, mapping_at
 from ._names import nearest_tag
-from ._sdk import Sdk, SdkTransport
 from ._settings import Access, Settings, address_advice, find_key, read_settings
-from ._transport import AiohttpTransport, Transport
+from ._transport import Sdk, Transport, open_transport
 
 PORT = 11434
 SMALLEST_CONTEXT = 4_096
@@ -72,7 +70,8 @@ def create(model: str, **options: Any) -> ModelClient:
     key = find_key("ollama", settings, TRAITS.keys, needed=False)
     access = Access("ollama", settings, key, _url(settings), address_advice("ollama", settings, ENDPOINT))
     chat = Chat(model, _transport(access), access)
-    api = ApiAdapter(model, access, wire, chat.encode, chat.advise, listing=_LIST, show=chat.show)
+    ways = chat.encode, wire.StreamReader, wire.decode_response, wire.decode_usage
+    api = ApiAdapter(model, access, *ways, chat.advise, listing=_LIST, show=chat.show)
     return HttpClient(chat.transport, api)
 
 
@@ -164,7 +163,7 @@ class Chat:
             raise
 
     async def _ask(self, path: str, body: bytes = b"") -> Mapping[str, Any]:
-        return await ask_server(self.transport, wire.decode_error, path, body)
+        return await ask_server(self.transport, path, body)
 
 
 def host_url(host: str) -> str:
@@ -209,7 +208,5 @@ def _transport(access: Access) -> Transport:
     def make(package: Any, certificates: Any) -> Any:
         return package.AsyncClient(host=access.url, verify=certificates)
 
-    if access.settings.through_sdk:
-        return SdkTransport(access.with_headers({}), Sdk("ollama", "httpx", make, access.settings.client, raw=True))
-    named = {"authorization": f"Bearer {access.key.value}"} if access.key.value else {}
-    return AiohttpTransport(access.with_headers(named))
+    key = {"authorization": f"Bearer {access.key.value}"} if access.key.value else {}
+    return open_transport(access, Sdk("ollama", "httpx", make, raw=True), key)

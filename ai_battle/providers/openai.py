@@ -12,13 +12,11 @@ from ..core.errors import ConfigError, ProviderError
 from ..core.exchange import ModelRequest
 from ..core.plugins import near
 from ..core.texts import public_url
-from ..wire import embeddings
 from ..wire import openai as wire
 from ._endpoints import CUSTOM_TRAITS, ENDPOINTS, Endpoint, packaged_providers
 from ._http import ApiAdapter, HttpClient, HttpRequest
-from ._sdk import Sdk, SdkTransport
 from ._settings import NO_KEY, Access, Settings, find_access, read_settings
-from ._transport import AiohttpTransport, Transport
+from ._transport import Sdk, Transport, open_transport
 
 _PATH = "/chat/completions"
 _REASONS = re.compile(r"(^|/)(o\d|gpt-[5-9])")  # OpenAI's models that reject `max_tokens`, on any server
@@ -30,7 +28,7 @@ TRAITS = ENDPOINTS["openai"].traits
 def create(model: str, endpoint: str = "openai", *, embeds: bool = False, **options: Any) -> ModelClient:
     """Returns the client; `options` are those of `Settings`. An endpoint without a row needs a `base_url`.
 
-    A client that `embeds` answers with a vector (`wire.embeddings`).
+    A client that `embeds` answers with the vector of a text (`wire.openai.decode_embedding`).
     """
     settings = read_settings(endpoint, options)
     row = _row(endpoint, settings)
@@ -39,15 +37,16 @@ def create(model: str, endpoint: str = "openai", *, embeds: bool = False, **opti
     quirks = wire.Quirks(**_quirks(row, access, model))
 
     async def encode_text(request: ModelRequest) -> HttpRequest:
-        return HttpRequest(embeddings.PATH, embeddings.encode_request(request, model))
+        return HttpRequest("/embeddings", wire.encode_embedding_request(request, model))
 
     async def encode(request: ModelRequest) -> HttpRequest:
         body = wire.pass_request(request.raw, model, quirks) if request.raw else b""
         stream = request.wants.stream
         return HttpRequest(path, body or wire.encode_request(request, model, stream=stream, quirks=quirks))
 
-    ways = (embeddings, encode_text) if embeds else (wire, encode)
-    api = ApiAdapter(model, access, *ways, partial(_advice, access, model))
+    asks, decode = (encode_text, wire.decode_embedding) if embeds else (encode, wire.decode_response)
+    advise = partial(_advice, access, model)
+    api = ApiAdapter(model, access, asks, wire.StreamReader, decode, wire.decode_usage, advise)
     return HttpClient(_transport(replace(access, url=url)), api)
 
 
@@ -102,11 +101,9 @@ def _azure_version(settings: Settings) -> str:
 
 
 def _transport(access: Access) -> Transport:
-    settings, key = access.settings, access.key
-    if settings.through_sdk:
-        return SdkTransport(access.with_headers({}), Sdk("openai", "httpx2", _maker(access), settings.client))
-    named = {"api-key": key.value} if access.provider == "azure" else {"authorization": f"Bearer {key.value}"}
-    return AiohttpTransport(access.with_headers(named if key.value else {}))
+    key = access.key.value
+    named = {"api-key": key} if access.provider == "azure" else {"authorization": f"Bearer {key}"}
+    return open_transport(access, Sdk("openai", "httpx2", _maker(access)), named if key else {})
 
 
 def _maker(access: Access) -> Callable[[Any, Any], Any]:

@@ -20,7 +20,7 @@ from ..core.messages import Document, Image, Message, Part, Text, Thinking
 from ..core.plugins import near
 from ..core.texts import about, cell, code_block, contain_markdown
 from ..wire.genai import message_to_json
-from ..wire.openai.requests import encode_request
+from ..wire.openai import encode_request
 from .account import ParticipantStats, RunAccount, account
 from .figures import colour, count, count_of, dollars, duration, moment
 from .pages import page

@@ -26,7 +26,7 @@ from ..core.messages import Document, Message, Part, Text, Thinking
 from ..core.tokens import estimate_message
 from ..core.tooling import ToolsOffered
 from ..providers.person import NAME as PERSON
-from ..wire.openai.requests import encode_request
+from ..wire.openai import encode_request
 from .sentences import attachment
 
 EXAMPLE_TOKENS = 32_000

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from ..core.errors import StoreError
 from ..core.exchange import RawBody
-from ..wire.responses.requests import expand_references, keeps
+from ..wire.responses import expand_references, keeps
 from .errors import Denied
 
 Item: TypeAlias = Mapping[str, Any]

@@ -268,6 +268,16 @@ def tool_schema(value: Any) -> None:
     schema(value)
 
 
+def objects_in(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yields a JSON object and all objects inside it."""
+    if isinstance(value, Mapping):
+        yield value
+        value = [*value.values()]
+    if isinstance(value, list):
+        for inner in value:
+            yield from objects_in(inner)
+
+
 def without_nulls(schema: Any) -> Any:
     """Removes fields that are null, which some clients write for keywords that they do not use."""
     if isinstance(schema, list):

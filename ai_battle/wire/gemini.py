@@ -13,11 +13,10 @@ from ..core.messages import Document, Image, Message, Part, Role, Text, Thinking
 from . import streams
 from .bodies import ANY_OBJECT, count, dumps, field_or, own, present, required_field, unknown_fields
 from .errors import empty_answer, no_answer_error, plausible_usage, readable_answer, require_content
-from .errors import http_error as decode_error
 from .messages import turns, with_ids
 
 __all__ = [
-    "WIRE", "StreamReader", "decode_error", "decode_response", "decode_usage", "encode_request", "unsupported_options",
+    "WIRE", "StreamReader", "decode_response", "decode_usage", "encode_request", "unsupported_options",
 ]  # fmt: skip
 
 WIRE = "gemini"

@@ -11,12 +11,10 @@ from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from . import bodies, streams
 from .bodies import ANY_OBJECT, EMPTY_VALUES, count, dumps, field_or
-from .dialects.thinking import separate_thought
 from .errors import cut_error, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
-from .errors import http_error as decode_error
 from .messages import as_failure, call_id, decode_call, file_text, join_separated, with_ids, with_system
 
-__all__ = ["StreamReader", "decode_error", "decode_response", "decode_usage", "encode_request"]
+__all__ = ["StreamReader", "decode_response", "decode_usage", "encode_request"]
 
 WIRE = "ollama"
 own = partial(bodies.own, WIRE)
@@ -142,7 +140,7 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         if not body.get("done"):
             raise cut_error(message.text)
         stop, model, extra = _stop_from(body, message), field_or(body, "model", ""), unknown_fields(body, KNOWN_FIELDS)
-        message = separate_thought(message, stop)
+        message = streams.separate_thought(message, stop)
         return require_content(ModelResponse(message, stop=stop, usage=decode_usage(body), model=model, extra=extra))
 
 

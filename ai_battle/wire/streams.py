@@ -1,21 +1,19 @@
-"""Reads streamed answers from chunks of any size: server-sent events, lines of JSON and Amazon's event frames."""
+"""Reads streamed answers from chunks of any size: server-sent events and lines of JSON."""
 
-import struct
 from abc import ABC, abstractmethod
-from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import takewhile
+from dataclasses import replace
+from itertools import repeat, takewhile
 from typing import Any, ClassVar
-from zlib import crc32
 
 from pydantic_core import from_json
 
 from ..core.errors import BadReply, ProviderError
 from ..core.events import Event, TextDelta, ThinkingDelta
-from ..core.exchange import ModelResponse
+from ..core.exchange import ModelResponse, Stop
+from ..core.messages import Message, Text, Thinking
 from .bodies import dumps, is_whole, loads
-from .dialects.thinking import ThoughtSplitter
 from .errors import UNREADABLE, cut_error, error_in_answer, head, malformed_error, no_answer_error, parse_body
 from .messages import new_id
 
@@ -174,6 +172,73 @@ class TextEvents:
         return []
 
 
+_MARKS = {
+    "<think>": "</think>",
+    "[THINK]": "[/THINK]",
+    "<|START_THINKING|>": "<|END_THINKING|>",
+    "<|channel>thought": "<channel|>",
+    "◁think▷": "◁/think▷",
+}
+"""The marks of chat templates. Others, such as `<reasoning>`, are written because a prompt asks for them."""
+
+
+class ThoughtSplitter:
+    """Separates the reasoning at the beginning of a text, which may come in pieces, from the answer after it.
+
+    `is_open` says that reasoning has begun and not ended, `is_past` that all further text belongs to the answer.
+    """
+
+    def __init__(self) -> None:
+        self._held = self._closer = ""
+        self._has_thought = self.is_past = False
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._closer)
+
+    def feed(self, text: str, *, is_last: bool = False) -> tuple[str, str]:
+        """Returns the reasoning and the answer, as far as the text so far decides which is which."""
+        if self.is_past:
+            return "", text
+        self._held += text
+        begun = self._held.lstrip()
+        if not self._closer and (opener := next(filter(begun.startswith, _MARKS), "")):
+            self._held, self._closer = begun.removeprefix(opener).lstrip(), _MARKS[opener]
+        if self._closer:
+            return self._read_thought(is_last=is_last)
+        if not is_last and any(map(str.startswith, _MARKS, repeat(begun))):
+            return "", ""
+        self.is_past = True
+        return "", begun if self._has_thought else self._held
+
+    def _read_thought(self, *, is_last: bool) -> tuple[str, str]:
+        thought, closed, after = self._held.partition(self._closer)
+        if closed:
+            self._held, self._closer, self._has_thought = "", "", True
+            more, answer = self.feed(after, is_last=is_last)
+            return thought + more, answer
+        self.is_past = is_last
+        # The end may be the beginning of the closing mark.
+        certain = len(thought) if is_last else max(len(thought) - len(self._closer) + 1, 0)
+        self._held = thought[certain:]
+        return thought[:certain], ""
+
+
+def separate_thought(message: Message, stop: Stop) -> Message:
+    """Returns the message with the reasoning at the beginning of its text as a part of its own.
+
+    Reasoning without an end stays in the text, as the answer or a call is in it, unless a limit cut it.
+    """
+    place, first = next(((at, part) for at, part in enumerate(message.parts) if isinstance(part, Text)), (0, Text("")))
+    splitter = ThoughtSplitter()
+    thought, text = splitter.feed(first.text, is_last=True)
+    if text == first.text or (splitter.is_open and stop != "length"):
+        return message
+    both: tuple[Thinking | Text, ...] = (Thinking(thought), replace(first, text=text))
+    separated = (part for part in both if part.text.strip())
+    return replace(message, parts=(*message.parts[:place], *separated, *message.parts[place + 1 :]))
+
+
 class StreamReader(ABC):
     """Assembles one answer from the bytes of its stream.
 
@@ -305,75 +370,3 @@ def _is_error(event: Any) -> bool:
     """Returns whether an event reports an error; Google sometimes puts it into a list, vLLM calls its type `object`."""
     first = event[0] if isinstance(event, list) else event
     return first.get("type") == "error" or bool(first.get("error")) or first.get("object") == "error"
-
-
-MAX_FRAME = 16 * 1024 * 1024  # bytes
-_PRELUDE = struct.Struct(">III")
-_CHECK = struct.Struct(">I")
-_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-_LENGTHS = (6, 7)
-KINDS = {
-    "throttlingException": "rate_limit_error",
-    "validationException": "invalid_request_error",
-    "accessDeniedException": "permission_error",
-    "resourceNotFoundException": "not_found_error",
-    "modelTimeoutException": "timeout_error",
-    "serviceUnavailableException": "overloaded_error",
-}
-
-
-class Frames:
-    """Converts one stream of Amazon's event frames to server-sent events."""
-
-    def __init__(self) -> None:
-        self._unread = bytearray()
-
-    def feed(self, data: bytes) -> bytes:
-        """Returns the events that `data` completes. Raises `BadReply` if a checksum or a length is wrong."""
-        self._unread += data
-        return b"".join(b"data: %b\n\n" % event for event in self._events())
-
-    def _events(self) -> Iterator[bytes]:
-        while len(self._unread) >= _PRELUDE.size:
-            length, of_headers, check = _PRELUDE.unpack_from(self._unread)
-            if crc32(self._unread[:8]) != check or not 16 + of_headers <= length <= MAX_FRAME:
-                raise BadReply("The server's stream is not in Amazon's encoding.", again="once")
-            if len(self._unread) < length:
-                return
-            frame = bytes(self._unread[:length])
-            del self._unread[:length]
-            if crc32(frame[:-4]) != _CHECK.unpack(frame[-4:])[0]:
-                raise BadReply("A part of the server's stream was damaged on its way.", again="once")
-            yield _event(frame[12 : 12 + of_headers], frame[12 + of_headers : -4])
-
-
-def _event(headers: bytes, payload: bytes) -> bytes:
-    try:
-        named, body = _headers(headers), loads(payload) if payload else {}
-        if named.get(":message-type") == "event":
-            return b64decode(body["bytes"]) if "bytes" in body else b"{}"
-        kind = named.get(":exception-type") or named.get(":error-code") or ""
-        return dumps(_error(kind, body, named.get(":error-message", "")))
-    except (*UNREADABLE, struct.error) as error:
-        raise malformed_error(payload) from error
-
-
-def _error(kind: str, body: Mapping[str, Any], fallback: str) -> dict[str, Any]:
-    message = body.get("message") or body.get("Message") or fallback or kind
-    return {"type": "error", "error": {"type": KINDS.get(kind, "api_error"), "message": message}}
-
-
-def _headers(data: bytes) -> dict[str, str]:
-    """Returns the headers whose value is text, skipping the others."""
-    found, place = {}, 0
-    while place < len(data):
-        name_end = place + 1 + data[place]
-        name, kind, place = data[place + 1 : name_end].decode(), data[name_end], name_end + 1
-        size = _SIZES.get(kind, 0)
-        if kind in _LENGTHS:
-            (size,) = struct.unpack_from(">H", data, place)
-            place += 2
-        if kind == 7:
-            found[name] = data[place : place + size].decode()
-        place += size
-    return found

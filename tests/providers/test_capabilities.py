@@ -2,8 +2,7 @@
 
 import pytest
 
-from ai_battle.providers._capabilities import ModelCapabilities, RefusalMemory
-from ai_battle.providers._listing import capabilities
+from ai_battle.providers._capabilities import ModelCapabilities, RefusalMemory, capabilities
 from ai_battle.providers._names import parse
 from ai_battle.testing import FakeProviders
 

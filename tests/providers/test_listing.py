@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from ai_battle.core.errors import BadReply, ConfigError, ProviderError, Unreachable
-from ai_battle.providers._listing import capabilities, list_models
+from ai_battle.providers._capabilities import capabilities, list_models
 from ai_battle.providers._names import ModelName
 from ai_battle.testing import FakeProviders
 

@@ -1,20 +1,23 @@
 """Encodes and decodes answers of Chat Completions, whole and streamed."""
 
 import time
+from array import array
+from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import hypot, isfinite
 from secrets import token_hex
 from typing import Any
 
+from ...core.errors import BadReply
 from ...core.events import Event, ToolCallDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
-from ...core.messages import Message, Text, Thinking
+from ...core.messages import Message, Text, Thinking, assistant
 from ..blocks import AnswerBlock, BlockWriter, Failure
 from ..bodies import count, dumps, field_or, given_id, read_arguments
-from ..dialects.thinking import separate_thought
 from ..errors import empty_answer, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
-from ..streams import DONE, StreamReader
+from ..streams import DONE, StreamReader, separate_thought
 from .messages import KNOWN_FIELDS as MESSAGE_FIELDS
 from .messages import REFUSES, Quirks, assistant_body, decode_answer, decode_words, is_refusal, own, unknown_fields
 
@@ -54,6 +57,22 @@ def decode_response(body: Mapping[str, Any]) -> ModelResponse:
         extra = unknown_fields({**body, "choice": own(unknown_fields(choice, CHOICE_FIELDS))}, KNOWN_FIELDS)
         usage, id_ = decode_usage(body), given_id(body)
         return require_content(ModelResponse(message, stop=stop, usage=usage, model=model, extra=extra, id=id_))
+
+
+def decode_embedding(body: Mapping[str, Any]) -> ModelResponse:
+    """Returns the vector as text: its numbers with four bytes each, in base64. Its length is one.
+
+    Raises `BadReply` if the body holds no vector or one without a finite, positive length.
+    """
+    try:
+        vector = [float(value) for value in body["data"][0]["embedding"]]
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
+        raise BadReply("The answer has no embedding.") from error
+    length = hypot(*vector)
+    if not (isfinite(length) and length):
+        raise BadReply("The embedding has no length.")
+    text = b64encode(array("f", (value / length for value in vector)).tobytes()).decode()
+    return ModelResponse(assistant(text), usage=decode_usage(body), model=str(body.get("model") or ""))
 
 
 def encode_response(response: ModelResponse, model: str) -> bytes:

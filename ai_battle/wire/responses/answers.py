@@ -12,8 +12,7 @@ from ..blocks import AnswerBlock, BlockWriter, Failure
 from ..bodies import dumps, own, read_arguments
 from ..openai.answers import ERROR_KINDS, stop_of
 from ..openai.messages import REFUSES, is_refusal
-from .items import SIGNED, WIRE
-from .requests import ClientTool, client_tools
+from .items import SIGNED, WIRE, ClientTool, client_tools
 
 STATUS = {"length": "incomplete", "content_filter": "incomplete"}
 REASONS = {"length": "max_output_tokens", "content_filter": "content_filter"}

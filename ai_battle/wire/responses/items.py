@@ -1,13 +1,15 @@
-"""Decodes the items that a client of the Responses API sends to messages."""
+"""Decodes the items that a client of the Responses API sends to messages, and names its tools."""
 
 import hashlib
 import mimetypes
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from ...core.exchange import ModelRequest
 from ...core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from .. import advice
-from ..bodies import read_arguments, unknown_fields
+from ..bodies import own, read_arguments, unknown_fields
 from ..checks import Check, ObjectShape, ShapeError, TaggedShape, address, one_of, text, text_or
 from ..openai.messages import AUDIO, audio, document_at, image_at
 
@@ -144,6 +146,21 @@ def flat_name(name: str, namespace: str) -> str:
     if len(flat) <= NAME_LENGTH:
         return flat
     return f"{flat[: NAME_LENGTH - 9]}_{hashlib.sha256(flat.encode()).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTool:
+    """The client's own name and namespace of a tool, which upstreams know by a flat name."""
+
+    name: str
+    namespace: str = ""
+    is_custom: bool = False
+
+
+def client_tools(request: ModelRequest | None) -> dict[str, ClientTool]:
+    """Returns the client's tools by flat name, for those whose name or kind differs upstream."""
+    extras = {tool.name: own(WIRE, tool.extra) for tool in (request.tools if request else ())}
+    return {flat: ClientTool(**extra) for flat, extra in extras.items() if extra}
 
 
 _DECODERS: Mapping[str, Callable[[Item, Calls], Message]] = {

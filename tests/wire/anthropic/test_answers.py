@@ -11,6 +11,7 @@ from ai_battle.core.errors import BadReply, ContextTooLong, ProviderError, RateL
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Stop, Usage
 from ai_battle.core.messages import Message, Text, Thinking, ToolCall, ToolResult, assistant, user
 from ai_battle.wire import anthropic
+from ai_battle.wire.errors import http_error
 
 ANSWER: dict[str, Any] = {
     "id": "msg_013Zva2CMHLNnjNjJJKqJ2EF",
@@ -192,7 +193,7 @@ def test_errors_of_the_api_are_of_our_tree(
     status: int, kind: str, message: str, error: type[ProviderError], again: str
 ) -> None:
     body = json.dumps({"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_1"}).encode()
-    said = anthropic.decode_error(status, body, {"request-id": "req_1"})
+    said = http_error(status, body, {"request-id": "req_1"})
 
     assert type(said) is error
     assert (said.again, said.status, said.request_id) == (again, status, "req_1")

@@ -12,6 +12,7 @@ from ai_battle.core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Stop, Usage
 from ai_battle.core.messages import Text, Thinking, user
 from ai_battle.wire import gemini
+from ai_battle.wire.errors import http_error
 
 
 def answers(*parts: dict[str, Any], reason: str | None = None, **rest: Any) -> dict[str, Any]:
@@ -126,7 +127,7 @@ def test_errors_of_the_api_are_of_our_tree(
 ) -> None:
     details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "36s"}] if status == 429 else []
     body = json.dumps({"error": {"code": status, "message": message, "status": kind, "details": details}}).encode()
-    said = gemini.decode_error(status, body, {})
+    said = http_error(status, body, {})
 
     assert type(said) is error
     told = 401 if "API key not valid" in message else status

@@ -9,11 +9,8 @@ from ai_battle.core.errors import BadReply, ProviderError
 from ai_battle.core.events import Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ai_battle.core.exchange import ModelResponse, Stop, Usage
 from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall
-from ai_battle.wire.ollama import (
-    StreamReader,
-    decode_error,
-    decode_response,
-)
+from ai_battle.wire.errors import http_error
+from ai_battle.wire.ollama import StreamReader, decode_response
 
 from .bodies import CALL, LAST, PLAIN, answer, chunk, lines
 
@@ -102,7 +99,7 @@ class TestWhole:
         assert caught.value.again == "once"
 
     def test_an_http_error_is_classified(self) -> None:
-        error = decode_error(404, b'{"error":"model \'phi9\' not found"}', {})
+        error = http_error(404, b'{"error":"model \'phi9\' not found"}', {})
 
         assert (str(error), error.again) == ("HTTP 404: model 'phi9' not found", "never")
 

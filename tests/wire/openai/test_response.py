@@ -9,7 +9,8 @@ from pydantic_core import from_json
 from ai_battle.core.errors import BadReply, ContextTooLong, ProviderError, RateLimited
 from ai_battle.core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall
-from ai_battle.wire.openai import decode_error, decode_response, encode_response
+from ai_battle.wire.errors import http_error
+from ai_battle.wire.openai import decode_response, encode_response
 
 from .bodies import CALL, PLAIN, answer
 
@@ -219,7 +220,7 @@ def test_an_answer_has_an_id_of_its_own_also_where_its_upstream_repeats_one() ->
 
 
 def test_an_http_error_is_classified() -> None:
-    error = decode_error(429, b'{"error": {"message": "Rate limit reached"}}', {"Retry-After": "3"})
+    error = http_error(429, b'{"error": {"message": "Rate limit reached"}}', {"Retry-After": "3"})
 
     assert isinstance(error, RateLimited)
     assert error.retry_after == 3

@@ -113,7 +113,6 @@ class _ToolTurn:
         self._results: list[ToolResult] = []
         self._transient: tuple[Message, ...] = ()  # messages that go with the next request alone
         self._first_answer: ModelResponse | None = None
-        self._may_ask_back = True
         self._ids = {part.id for message in request.messages for part in message.parts if isinstance(part, ToolCall)}
 
     async def answer(self) -> ModelResponse:
@@ -129,7 +128,7 @@ class _ToolTurn:
                 may_call = await self._run_calls(response, requested)
             elif self._should_ask_back(requested):
                 # If the model says that it did not mean the calls, this answer is used.
-                self._may_ask_back, self._first_answer = False, response
+                self._first_answer = response
                 self._transient = (assistant(response.text), user(prompt("unrun_call")))
             else:
                 answer = self._first_answer or response
@@ -138,8 +137,8 @@ class _ToolTurn:
         return await self._sum_up()
 
     def _should_ask_back(self, requested: "RequestedCalls") -> bool:
-        """Returns whether to ask, at most once, about calls that were perhaps not meant."""
-        return bool(requested.proposals) and self._may_ask_back and not self._guard.ended
+        """Returns whether to ask about calls that are perhaps not meant: once, and again only after a run."""
+        return bool(requested.proposals) and self._first_answer is None and not self._guard.ended
 
     def _next_request(self) -> ModelRequest:
         """Returns the next request, with tools."""

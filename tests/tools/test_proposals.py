@@ -60,6 +60,13 @@ async def test_it_is_asked_no_second_time() -> None:
     assert (response.text, len(model.requests), tool.calls) == (OFFER, 2, [])
 
 
+async def test_after_a_call_has_run_it_is_asked_about_the_next_one() -> None:
+    steps = [f"If I may:\n{block(what)}" for what in ("roses", "tulips")]
+    model, tool = ScriptedClient(steps[0], block("roses"), steps[1], block("tulips"), "Both."), Recording()
+    response = await ToolCapableClient(model, [tool], QUICK).complete(model_request())
+    assert (response.text, tool.calls) == ("Both.", [{"what": "roses"}, {"what": "tulips"}])
+
+
 async def test_beside_a_call_that_is_meant_another_can_be_a_proposal() -> None:
     said = f"Looking.\n{block('roses')}\nIf you agree, I would look for these, too:\n{block('tulips')}"
     model, tool = ScriptedClient(said, "Here they are."), Recording()

@@ -6,7 +6,7 @@ only support it: function words that make a clause negative or conditional, and 
 # ruff: noqa: RUF001
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -37,12 +37,27 @@ _CHOICE = re.compile(
     r"\W*(?P<stem>[^\W\d_]{0,40}?)\s?\(?(?P<mark>\b[A-Za-z]|\d{1,2}|[一二三四五六甲乙丙①-⑨])(?:\s*[:：.)）、\-–—]|\s*\Z)"
 )
 _PLACEHOLDER = re.compile(
-    r"string|integer|number|boolean|<[^<>]{1,80}>|\.\.\.|…|\{\{?[\w ]{1,80}\}?\}|\[[A-Z_ ]{2,80}\]"
+    r"str(?:ing)?|int(?:eger)?|number|float|bool(?:ean)?|<[^<>]{1,80}>|\.\.\.|…|\{\{?[\w ]{1,80}\}?\}|\[[A-Z_ ]{2,80}\]"
 )
 _FINAL = ".!…。！।"
 _CLOSING = ":： " + _FINAL
 _TOKENS = ("<|", "<｜", "[TOOL")
 _OBSERVED = re.compile(r"^\W*Observation\W*:", re.MULTILINE)
+# What the words of a sentence that leads up to a call make of it, and where they have to stand. The level says for
+# which calls: all (0), those that write (1), or those that write and are the object of the sentence, behind its colon
+# (2): `I can delete it:` is an offer, but in `I can do that.` nothing is said of the call.
+_Find = Callable[[re.Pattern[str], str], re.Match[str] | None]
+_MOODS: tuple[tuple[ProposalKind, str, _Find, str, int], ...] = (
+    ("example", "example", re.Pattern.search, "sentence", 0),
+    ("example", "manner", re.Pattern.search, "last", 1),
+    ("condition", "condition", re.Pattern.match, "clauses", 0),
+    ("condition", "consent", re.Pattern.search, "main", 0),
+    ("condition", "unreal", re.Pattern.search, "main", 1),
+    ("refusal", "refusal", re.Pattern.search, "main", 0),
+    ("offer", "able", re.Pattern.search, "main", 2),
+    ("unsure", "past", re.Pattern.search, "main", 2),
+    ("unsure", "subject", re.Pattern.match, "main", 2),
+)
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u3040-\u9fff\uac00-\ud7af]")
 _LETTER = r"[\w\u0900-\u0dff]"
 
@@ -174,25 +189,20 @@ def _announcement_kind(text: str, piece: Piece, before: str, *, writes: bool) ->
     leads_up = writes or before[-1:] not in _FINAL
     sentence = _SENTENCE_END.split(line.rstrip(_CLOSING))[-1].lower()
     wishes = writes or _words("unreal").search(sentence)
-    if _ENDS_ASKING.search(before) or (wishes and before.endswith((":", "：")) and _QUESTION.search(line)):
+    has_colon = before.endswith((":", "："))
+    if _ENDS_ASKING.search(before) or (wishes and has_colon and _QUESTION.search(line)):
         return None if _is_glued(text, piece.start) else "question"
-    return _sentence_kind(sentence, writes=writes) if leads_up else None
+    return _sentence_kind(sentence, writes * (1 + has_colon)) if leads_up else None
 
 
-def _sentence_kind(sentence: str, *, writes: bool) -> ProposalKind | None:
-    """Returns the kind that a sentence leading up to a call gives it. For a call that writes, its mood counts too."""
+def _sentence_kind(sentence: str, care: int) -> ProposalKind | None:
+    """Returns the kind that a sentence leading up to a call gives it, by the `_MOODS` up to the level `care`."""
     clauses = [clause.strip() for clause in _CLAUSE_END.split(sentence)]
-    main = _main_clause(clauses)
-    if _words("example").search(sentence) or (writes and _words("manner").search(clauses[-1])):
-        return "example"
-    if any(map(_words("condition").match, clauses)) or _waits(main, writes=writes):
-        return "condition"
-    return "refusal" if _words("refusal").search(main) else None
-
-
-def _waits(clause: str, *, writes: bool) -> bool:
-    words = ("consent", "unreal") if writes else ("consent",)
-    return any(_words(each).search(clause) for each in words)
+    places = {"sentence": [sentence], "clauses": clauses, "last": clauses[-1:], "main": [_main_clause(clauses)]}
+    for kind, words, find, place, level in _MOODS:
+        if level <= care and any(find(_words(words), part) for part in places[place]):
+            return kind
+    return None
 
 
 def _is_glued(text: str, start: int) -> bool:
@@ -213,7 +223,7 @@ def _words(kind: str) -> re.Pattern[str]:
     listed = {word.strip().lower() for head, words in _rows() if head == kind for word in words}
     by_borders: dict[tuple[str, str], set[str]] = {}
     for word in listed:
-        by_borders.setdefault(_borders(word), set()).add(word.strip("~ "))
+        by_borders.setdefault(_borders(word), set()).add(word.strip("~^ "))
     spaced = ((borders, one_of(words).replace(r"\ ", r"\s+")) for borders, words in by_borders.items())
     return re.compile("|".join(f"{before}{words}{behind}" for (before, behind), words in spaced))
 
@@ -229,5 +239,7 @@ def _rows() -> list[tuple[str, list[str]]]:
 def _borders(word: str) -> tuple[str, str]:
     if _UNSPACED.search(word):
         return "", ""
+    if word.startswith("^"):
+        return r"\A", f"(?!{_LETTER})"
     before = f"(?<!{_LETTER})" + (f"{_LETTER}*?" if word.startswith("~") else "")
     return before, ("" if word.endswith("~") else f"(?!{_LETTER})")

@@ -25,6 +25,7 @@ from ai_battle.benchmark.paired import (
     difference,
     holm,
     mcnemar,
+    score_interval,
     sign_flips,
     smallest_seen,
     tasks_to_show,
@@ -104,6 +105,28 @@ def test_sign_flips_are_the_paired_permutation_test_of_scipy(scipy: Any, count: 
         vectorized=False,
     )
     assert sign_flips([y - x for x, y in zip(a, b, strict=True)]) == pytest.approx(theirs.pvalue, abs=EXACT)
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "count", "published"),
+    [(1, 7, 21, (-0.517, -0.026)), (7, 1, 21, (0.026, 0.517)), (0, 0, 40, (-0.0876, 0.0876))],
+)
+def test_the_interval_of_a_difference_of_rates_is_tangos(
+    gained: int, lost: int, count: int, published: tuple[float, float]
+) -> None:
+    """The first is the example of Fagerland, Lydersen and Laake (2014), of 21 patients before and after treatment."""
+    assert score_interval(gained, lost, count) == pytest.approx(published, abs=5e-4)
+
+
+def test_where_few_tasks_differ_95_of_100_intervals_hold_the_truth() -> None:
+    dice, count = random.Random(4), 60
+    held = 0
+    for _ in range(300):
+        off = [_toss(dice, 0.05, 0.05) for _ in range(count)]
+        a = _by_task([float(each < 0) for each in off])
+        low, high = difference(a, _by_task([float(each > 0) for each in off])).interval
+        held += low <= 0 <= high
+    assert held / 300 >= 0.94
 
 
 def test_holm_is_that_of_statsmodels() -> None:

@@ -205,6 +205,50 @@ async def test_exact(prompt: str, reference: str, answer: str, right: float | No
 
 
 @pytest.mark.parametrize(
+    ("prompt", "reference", "right", "wrong"),
+    [
+        (
+            *("Is it safe?", "no"),
+            [
+                "I'd say no.",
+                "I think not.",
+                "Surely not, it is icy.",
+                "It is not safe.",
+                "Nope.",
+                "Ich glaube nicht.",
+            ],
+            [
+                "I wouldn't say no.",
+                "They say no, but I say yes.",
+                "I'd say it is safe.",
+                "It is not unsafe.",
+                "Not sure.",
+            ],
+        ),
+        ("Isn't it safe?", "no", ["No."], ["It is not safe.", "Certainly not."]),
+        (
+            "Is it safe?",
+            "yes",
+            ["Probably yes.", "Of course!", "I think so.", "I'd go with yes."],
+            ["I don't think so."],
+        ),
+        (
+            *("Capital of Peru?", "Lima"),
+            ["I'd say Lima.", "It must be Lima.", "Lima, of course!", "Most likely Lima."],
+            ["I'd not say Lima.", "Some say Lima, I'd say Cusco."],
+        ),
+    ],
+)
+async def test_exact_reads_an_answer_that_is_given_as_an_opinion(
+    prompt: str, reference: str, right: Sequence[str], wrong: Sequence[str]
+) -> None:
+    scorer, task = exact.create(), Task("t", prompt, reference)
+
+    assert [answer for answer in right if await value(scorer, task, answer) != 1] == []
+    assert [answer for answer in wrong if await value(scorer, task, answer) == 1] == []
+
+
+@pytest.mark.parametrize(
     ("reference", "right", "wrong"),
     [
         (

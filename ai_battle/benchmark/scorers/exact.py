@@ -19,22 +19,34 @@ _SIGNS = re.compile(r"(?<=[\w)\]'\"])(?: *(!=|[<>]=?|==?)(?= *[\w(\['\"])|#(?!\w
 _FENCED = re.compile(r"(`{3,8}|~{3,8})\w{0,20}\n(.*?)\n?\1", re.DOTALL)
 _SENTENCES = re.compile(r"(?<=[^\d\s])[.!?;](?=\s|$)|\n|\u3002")
 _SAID_OF = re.compile(
-    r"(?::\s|\uff1a|\b(?:is|are|was|were|as|ist|sind|war|waren|lautet|est|es|\u00e8|\u00e9)\b"
-    r"|\b(?:it|that|this|he|she)['\u2019]s\b)\s*",
+    r"(?::\s|\uff1a|\b(?:is|are|was|were|be|as|ist|sind|war|waren|lautet|est|es|\u00e8|\u00e9)\b"
+    r"|\b(?:say|think|guess|believe|argue|choose|pick|go(?:ing)? with|(?:call|label|rate) (?:it|this|that)"
+    r"|sagen?|denke|glaube|meine|tippe auf)\b,?|\b(?:it|that|this|he|she)['\u2019]s\b)\s*",
     re.IGNORECASE,
 )
-_ARTICLE = re.compile(r"(?:an?|the|ein|eine[mnrs]?|der|die|das|une?|l[ae]|una|el|il|een)\s+(?=\S)")
+_LEADING_WORDS = re.compile(
+    r"\A[*_\"'\s]{0,4}(?:(?:definitely|certainly|absolutely|surely|clearly|obviously|of course|probably"
+    r"|(?:most )?likely|perhaps|maybe|sicher|bestimmt|definitiv|nat\u00fcrlich|wahrscheinlich|vermutlich)\s+(?=\S))?"
+    r"(?:(?:an?|the|ein|eine[mnrs]?|der|die|das|une?|l[ae]|una|el|il|een)\s+(?=\S))?",
+    re.IGNORECASE,
+)
 _REASON = re.compile(  # but not in "Monday - Friday", "red as well as blue" or "a police car"
     r"(?:\s\(|,?\s(?:because|since|weil|denn|puisque|porque|pois|perch\u00e9)\s"
-    r"|(?:(?<=[^\s\d])(?:\s[-\u2013]\s|\s?\u2014\s?)|,?\s(?:as(?! well)|da|car)\s)(?=[^\W\d]\S*\s+\S)).*",
+    r"|(?:(?<=[^\s\d])(?:\s[-\u2013]\s|\s?\u2014\s?)|,?\s(?:as(?! well)|da|car)\s)(?=[^\W\d]\S*\s+\S)).*"
+    r"|,\s(?:of course|nat\u00fcrlich|i (?:think|guess|believe|suppose)|i'd say)(?=\W*\Z)",
     re.IGNORECASE | re.DOTALL,
 )
 _VERDICT = re.compile(
-    rf"\W{{0,4}}({one_of(words_everywhere('yes') | words_everywhere('no'))})\u7684?\W{{0,3}}?"
+    rf"\W{{0,4}}({one_of(words_everywhere('yes') | words_everywhere('no') | {'not', 'nicht'})})\u7684?\W{{0,3}}?"
     r"(?:[,;:!\u2014\uff0c\u3001\uff1a\uff01\u060c]|\Z)",
     re.IGNORECASE,
 )
-_BOOLEANS = {"true": "yes", "false": "no"}
+_BOOLEANS = ("true", "false")
+_PHRASES = {
+    "yes": ("yep", "yeah", "absolutely", "certainly", "definitely", "of course", "i think so", "nat\u00fcrlich"),
+    "no": ("nope", "not", "nicht", "i don't think so", "auf keinen fall"),
+}
+"""What says yes or no to a question that denies nothing: "Certainly not" is read as "not"."""
 EMPTY = AnswerScore(None, "the answer is empty")
 
 
@@ -81,16 +93,19 @@ def _answer_in(task: Task, answer: ScoredAnswer) -> AnswerScore:
     said = text if stated is None else stated
     texts = (text, said, *_statements(said, _asked_words(task)))
     keys = [_key(each) for each in texts if not each.lstrip().startswith("[") or len(task.right_answers) == 1]
-    accepted = (_key(normal_form(each)) for each in chain.from_iterable(map(_right_texts, task.right_answers)))
-    is_right = any(each in keys for each in accepted) or _is_same_data(task.reference, answer.text)
+    accepted = chain.from_iterable(_right_texts(each, task.prompt) for each in task.right_answers)
+    is_right = any(_key(normal_form(each)) in keys for each in accepted) or _is_same_data(task.reference, answer.text)
     return AnswerScore(float(is_right), "" if is_right else f"says {said.strip()[:80]!r}")
 
 
-def _right_texts(right: str) -> Iterator[str]:
+def _right_texts(right: str, prompt: str) -> Iterator[str]:
     """Yields the texts of a right answer: a JSON boolean may be answered with "yes" or "no" of any language."""
     yield right
-    if meant := _BOOLEANS.get(right.strip().casefold()):
-        yield from words_everywhere(meant)
+    plain = right.strip().casefold()
+    for meant, phrases in _PHRASES.items():
+        if plain in (same := words_everywhere(meant)):
+            yield from same if plain in _BOOLEANS else ()
+            yield from () if denies(prompt) else phrases
 
 
 def _asked_words(task: Task) -> frozenset[str]:
@@ -119,9 +134,9 @@ def _statements(text: str, asked: frozenset[str]) -> Iterator[str]:
     for said in chain(ends, (_REASON.sub("", each) for each in ends)):
         for part in (said, _predicate(said)):
             yield part
-            yield _ARTICLE.sub("", part, count=1)
+            yield _LEADING_WORDS.sub("", part)
             yield " ".join(word for word in part.split() if asked.isdisjoint(words(word)))
-    verdict = next(filter(None, map(_VERDICT.match, ends)), None)
+    verdict = next(filter(None, (_VERDICT.match(_LEADING_WORDS.sub("", each)) for each in ends)), None)
     if verdict:
         yield verdict[1]
 

@@ -22,10 +22,12 @@ from .datasets import PLACE_KEY
 from .scorers import SCORERS
 from .scoring import ScorerFactory, judge_of, judges, lacking
 from .settings import RECORDED, Setting, load_discussion
-from .suite import DATASET_KEY, Suite, is_code, name_of
+from .suite import DATASET_KEY, SCORER_KEY, Suite, is_code, name_of
+from .tasks import Task
 
 LISTED_NAMES = 3
 LATEST_SUFFIX = "-latest"
+OWN_KEYS = (PLACE_KEY, DATASET_KEY, SCORER_KEY)
 Called = tuple[KeyPath, ModelName]
 
 
@@ -193,12 +195,19 @@ def _dataset_problems(suite: Suite, name: str, path: KeyPath, factory: ScorerFac
         except ConfigError as error:
             yield Problem((*path, number), str(error))
             return
-    lacking_some = [
-        (task, lacks) for task in suite.tasks if task.extra[DATASET_KEY] == name and (lacks := lacking(scorers, task))
-    ]
-    if lacking_some:
-        places = _first_names([task.extra[PLACE_KEY] for task, _ in lacking_some])
-        yield Problem(path, f"{lacking_some[0][1]}, which is missing in {name}: {places}")
+    own = [task for task in suite.tasks if task.extra[DATASET_KEY] == name]
+    found = [(task, lacks) for task in own if (lacks := lacking(scorers, task))]
+    if found:
+        first, what = found[0]
+        places = [task.extra[PLACE_KEY] for task, lacks in found if lacks == what]
+        rest = f"; {len(found) - len(places):,} more can't be scored either" if len(found) > len(places) else ""
+        yield Problem(path, f"{what}, which is missing in {name}: {_first_names(places)}{rest}{_other_columns(first)}")
+
+
+def _other_columns(task: Task) -> str:
+    """Returns how to name the column of the reference, if a task without one has columns that nothing reads."""
+    others = [key for key in task.extra if key not in OWN_KEYS] if not task.reference else []
+    return f"; if it is the column {' or '.join(others)}, write fields: {{reference: {others[0]}}}" if others else ""
 
 
 def _executor_problems(suite: Suite) -> Iterator[Problem]:

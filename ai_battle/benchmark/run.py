@@ -39,7 +39,7 @@ COST_MARGIN = 1.5
 MEASURED_FROM = 5
 """From this many samples of a setting on, these bound the cost of the next one instead of the forecast."""
 
-Status = Literal["done", "limit"]
+LimitKey = Literal["", "cost_usd", "seconds"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +62,11 @@ class BenchmarkProgress:
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """The end of a run; `reason` names the limit that was reached, or is "" if all samples were played.
+    """The end of a run; `limit` is the key of the limit that was reached, or "" if all samples were played."""
 
-    `limit` is the limit's key, "cost_usd" or "seconds".
-    """
-
-    status: Status
+    limit: LimitKey
     reason: str
     progress: BenchmarkProgress
-    limit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +189,8 @@ class BenchmarkRunner:
         self._done: list[Sample] = []
         self._news = asyncio.Event()
         self._settled = asyncio.Event()
+        self._ended_by: LimitKey = ""
         self._reason = ""
-        self._is_late = False
         self._running = 0
         self._failed = 0
         self._failure = ""
@@ -209,9 +205,7 @@ class BenchmarkRunner:
                 await self._play_all()
         except BaseExceptionGroup as several:
             raise several.exceptions[0] from None
-        if not self._reason:
-            return RunOutcome("done", "", self._progress())
-        return RunOutcome("limit", self._reason, self._progress(), "seconds" if self._is_late else "cost_usd")
+        return RunOutcome(self._ended_by, self._reason, self._progress())
 
     async def _play_all(self) -> None:
         """Plays as many samples at once as the suite allows. A failing write ends them all."""
@@ -236,7 +230,7 @@ class BenchmarkRunner:
                 yield key, task
 
     async def _play(self, jobs: Iterator[tuple[SampleKey, Task]]) -> None:
-        while not self._reason and (job := next(jobs, None)):
+        while not self._ended_by and (job := next(jobs, None)):
             key, task = job
             if self._out_of_time() or not await self._is_affordable(key.setting):
                 return
@@ -246,7 +240,7 @@ class BenchmarkRunner:
             except JobLost as lost:
                 sample = Sample(*key, error=str(lost))
             except BudgetExceeded as refused:
-                self._reason = f"the limit of {self._limit_text}. {refused}"
+                self._end_by("cost_usd", f"{self._limit_text}. {refused}")
                 return
             finally:
                 self._running -= 1
@@ -257,17 +251,20 @@ class BenchmarkRunner:
 
     async def _is_affordable(self, setting: str) -> bool:
         """Waits while running samples may leave enough budget: an aborted sample is wasted money."""
-        while not self._reason and not self._fits(setting):
+        while not self._ended_by and not self._fits(setting):
             if not self._running:
-                self._reason = (
-                    f"the limit of {self._limit_text}: ${self._dollars:.4f} are spent, "
-                    f"and the next sample of {setting!r} may cost ${self._may_cost(setting):.4f}"
-                )
-                self._settled.set()
+                spent, next_one = f"${self._dollars:.4f} are spent", f"the next sample of {setting!r}"
+                way_out = "" if self._is_measured(setting) else "; 'max_tokens' of its models makes that less"
+                cost = f"may cost ${self._may_cost(setting):.4f}{way_out}"
+                self._end_by("cost_usd", f"{self._limit_text}: {spent}, and {next_one} {cost}")
                 break
             self._settled.clear()
             await self._settled.wait()
-        return not self._reason
+        return not self._ended_by
+
+    def _end_by(self, limit: LimitKey, what: str) -> None:
+        self._ended_by, self._reason = limit, f"the limit of {what}"
+        self._settled.set()
 
     def _fits(self, setting: str) -> bool:
         is_spent = self._dollars >= self._limit > 0
@@ -276,7 +273,10 @@ class BenchmarkRunner:
     def _may_cost(self, setting: str) -> float:
         """Returns the most that a sample may cost, by forecast, later by the dearest sample so far."""
         dearest = self._dearest.get(setting, 0.0) * COST_MARGIN
-        return dearest if self._seen[setting] >= MEASURED_FROM else max(dearest, self._expected.get(setting, 0.0))
+        return dearest if self._is_measured(setting) else max(dearest, self._expected.get(setting, 0.0))
+
+    def _is_measured(self, setting: str) -> bool:
+        return self._seen[setting] >= MEASURED_FROM
 
     def _note_cost(self, sample: Sample) -> None:
         self._seen[sample.setting] += 1
@@ -293,9 +293,8 @@ class BenchmarkRunner:
 
     def _out_of_time(self) -> bool:
         if monotonic() >= self._ends:
-            self._is_late = True
-            self._reason = f"the limit of {self._suite.benchmark.limits.seconds:g} seconds"
-        return bool(self._reason)
+            self._end_by("seconds", f"{self._suite.benchmark.limits.seconds:g} seconds")
+        return bool(self._ended_by)
 
     async def _write(self) -> None:
         while await self._news.wait():

@@ -105,7 +105,9 @@ def _placed_tasks(settings: DatasetSettings, found: Dataset, path: Path) -> Iter
     for number, task in enumerate(found.read(path), 1):
         place = task.extra.get(PLACE_KEY, f"{path.name}, task {number}")
         if task.id in seen:
-            raise ConfigError(f"{place}: the id {task.id!r} is already that of {seen[task.id]}")
+            raise ConfigError(
+                f"{place}: the id {task.id!r} is already that of {seen[task.id]}; without ids, tasks have their lines"
+            )
         seen[task.id] = place
         yield replace(task, extra={**task.extra, **about, PLACE_KEY: place})
 

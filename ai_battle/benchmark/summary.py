@@ -357,13 +357,14 @@ def _notes_on(row: SettingRow) -> Iterator[str]:
 
 def _not_scored(rows: Sequence[SettingRow], unscored: Unscored) -> Iterator[str]:
     unread = "count as wrong" if unscored == "wrong" else "are left out (`unscored: exclude`)"
-    for counts, what in (
-        ([row.failed for row in rows], "failed, for no fault of the answer, and are left out"),
-        ([row.unscored for row in rows], f"could not be read by a scorer and {unread}"),
+    again = "; bench resume --retry-failed plays them again"
+    for counts, what, way_out in (
+        ([row.failed for row in rows], "failed, for no fault of the answer, and are left out", again),
+        ([row.unscored for row in rows], f"could not be read by a scorer and {unread}", ""),
     ):
         named = [f"{row.name} ({n:,})" for row, n in zip(rows, counts, strict=True) if n]
         if named:
-            yield f"{sum(counts):,} of {sum(row.samples for row in rows):,} samples {what}: {', '.join(named)}"
+            yield f"{sum(counts):,} of {sum(row.samples for row in rows):,} samples {what}: {', '.join(named)}{way_out}"
 
 
 def _omission_notes(rows: Sequence[SettingRow], compared: ComparedSettings, tasks: int) -> Iterator[str]:

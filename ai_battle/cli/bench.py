@@ -161,11 +161,11 @@ def _play(suite: Suite, store: Store, how: dict[str, Any]) -> int:
         raise
     finally:
         store.close()
-    if ended.reason:
+    if ended.limit:
         higher = " --max-cost USD" if ended.limit == "cost_usd" else ""
         click.echo(f"Stopped by {ended.reason.rstrip('.')}. Continue with: {resume_it}{higher}", err=True)
     nothing = all(row.failed == row.samples for row in summary.settings)
-    return FAILED if ended.reason or nothing else DONE
+    return FAILED if ended.limit or nothing else DONE
 
 
 async def discuss(discussion: LoadedDiscussion, emit: Emit) -> str:

@@ -272,7 +272,8 @@ def _without_neighbours(known: list[Problem], found: list[Problem]) -> list[Prob
 def _ordered_problems(problems: list[Problem], expander: TreeExpander, tree: Node, origin: Origin) -> ConfigProblems:
     """Returns all problems in the order of the file."""
     unset = {problem.path for problem in expander.problems}
-    all_problems = [*expander.problems, *(problem for problem in problems if problem.path not in unset)]
+    known = [problem for problem in problems if not any(problem.path[: len(path)] == path for path in unset)]
+    all_problems = [*expander.problems, *known]
     faults = [
         *((place, "", message) for place, message in origin.faults),
         *(_fault(tree, problem) for problem in all_problems),

@@ -71,7 +71,7 @@ def _each_problem(error: ValidationError, schema: type[Section], written: Node) 
     for fault in error.errors(include_url=False, include_context=True):
         path, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
         if kind == "extra_forbidden":
-            hint = _near_key(str(path[-1]), schema, path[:-1])
+            hint = _near_key(str(path[-1]), schema, path[:-1], written.nearest(path[:-1]))
             yield Problem(path, f"unknown key{'' if hint in lists else hint}", key=True)
             lists |= {hint} if hint.startswith("; there is") else set()
         elif path and path[-1] == "[key]" and not kind.startswith("model_"):  # pydantic's mark, or a key of that name
@@ -137,16 +137,22 @@ def _shorten(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-def _near_key(key: str, schema: type[Section], path: KeyPath) -> str:
+def _near_key(key: str, schema: type[Section], path: KeyPath, written: Node) -> str:
     """Suggests where an unknown key belongs, or a similar key; otherwise lists the keys that there are."""
     section = section_at(schema, path)
     known = list(section.model_fields) if section else []
     if own := [name for name in known if key in FOREIGN_KEYS.get(name, ())]:
         return near(own[0], own)
     places = _places(key, dict(_subsections(section))) if section else []
-    if not places and not likely_names(key, known):
-        places = _places_outside(key, schema, path)
+    if section and not places and not likely_names(key, known):
+        places = _places_outside(key, schema, path) or _places_deeper(key, section, written)
     return f" here; it belongs under {' or '.join(map(repr, places))}" if places else near(key, known, len(known))
+
+
+def _places_deeper(key: str, section: type[Section], written: Node) -> list[str]:
+    """Returns the places in sections of the keys that are written here: `temperature` in `model: parameters:`."""
+    places = _places(key, _every_section(section))
+    return [place for place in places if written.child(place.partition(":")[0])]
 
 
 def _places_outside(key: str, schema: type[Section], path: KeyPath) -> list[str]:

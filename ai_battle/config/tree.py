@@ -198,6 +198,7 @@ class _Composer:
     def __init__(self, events: Iterator[Any], name: str, kind: str = "discussion") -> None:
         self._events = (e for e in events if not isinstance(e, yaml.StreamStartEvent | yaml.DocumentEndEvent))
         self._name = name
+        self._kind = kind
         self.empty = f"is empty; a {kind} starts with the line '{kind}:'"
         self.no_mapping = f"must be a mapping that starts with the line '{kind}:'"
         self._anchors: dict[str, Node] = {}
@@ -209,7 +210,7 @@ class _Composer:
         root = self._node(next(self._events), 0)
         after = next(self._events)
         if not isinstance(after, yaml.StreamEndEvent):
-            self.stop(_place(after), "a second document starts here; keep one discussion in a file")
+            self.stop(_place(after), f"a second document starts here; keep one {self._kind} in a file")
         return root
 
     def stop(self, place: Place, message: str) -> NoReturn:

@@ -99,6 +99,10 @@ def test_tasks_of_several_datasets_are_told_apart(tmp_path: Path) -> None:
             {"name": "x", "model": "ollama/phi4", "strategy": "vote", "samples": 1},
             "settings[0].samples: vote takes two samples or more",
         ),
+        (
+            {"name": "x", "model": "ollama/phi4", "temperature": 1},
+            "settings[0].temperature: unknown key here; it belongs under 'model: parameters:'",
+        ),
         ({"name": "x", "modle": "ollama/phi4"}, "settings[0].modle: unknown key; did you mean 'model'?"),
         (
             {"name": "x", "model": "ollama/phi4", "grid": {"treshold": [1]}},
@@ -150,10 +154,13 @@ def test_a_recorded_model_is_not_asked_twice(tmp_path: Path) -> None:
         ('{"prompt": "x", "reference": "1"}\n\n{"prompt": ""}\n', "sums.jsonl:3: the field 'prompt' is empty"),
         (
             '{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": "y"}\n',
-            "sums.jsonl:2: the id 'a' is already that of sums.jsonl:1",
+            "sums.jsonl:2: the id 'a' is already that of sums.jsonl:1; without ids, tasks have their lines",
         ),
-        ('{"prompt": "x"\n', "sums.jsonl:1: is not JSON"),
-        ("[1, 2]\n", "sums.jsonl:1: a JSON list, not an object"),
+        ('{"prompt": "x"\n', "sums.jsonl:1: is not JSON (Expecting ',' delimiter at column 15)"),
+        ("[1, 2]\n", "sums.jsonl:1: a JSON list, not an object; each line has to be an object of its own"),
+        ('{"frage": "x"}\n', "there is frage; write fields: {prompt: COLUMN} to name its column"),
+        ('{"prompt": "x", "solution": 4}\n', "if it is the column solution, write fields: {reference: solution}"),
+        ('{"prompt": "x"}\n{"prompt": "y", "answer": "b"}\n', "sums.jsonl:1; 1 more can't be scored either"),
         ('{"prompt": "x", "tools": 1}\n', "sums.jsonl:1: tools must be a list"),
         ('{"id": "a", "prompt": "x"}\n', "numeric needs a reference, which is missing in sums: sums.jsonl:1"),
         (
@@ -184,7 +191,21 @@ def test_a_right_answer_that_is_no_option_is_found(tmp_path: Path) -> None:
 def test_a_dataset_that_is_not_there_or_no_text_is_found(tmp_path: Path) -> None:
     assert "there is no file" in wrong(tmp_path, suite(tmp_path, FOUR, datasets=[{"path": "none.jsonl"}]))
     (tmp_path / "bad.jsonl").write_bytes(b'{"prompt": "\xff\xfe"}\n')
-    assert "bad.jsonl is not text in UTF-8" in wrong(tmp_path, suite(tmp_path, FOUR, datasets=[{"path": "bad.jsonl"}]))
+    assert "at byte 12; save it as UTF-8" in wrong(tmp_path, suite(tmp_path, FOUR, datasets=[{"path": "bad.jsonl"}]))
+
+
+@pytest.mark.parametrize(
+    ("tests", "lacks"),
+    [
+        ("if (add(1, 2) !== 3) { throw new Error() }", "python_tests needs tests that are a Python program"),
+        ("def test_add():\n    assert add(1, 2) == 3\n", "needs tests that also call the functions that they define"),
+    ],
+)
+def test_tests_that_would_fail_or_pass_any_answer_are_found(tmp_path: Path, tests: str, lacks: str) -> None:
+    written = suite(tmp_path, FOUR, scorers=["python_tests"])
+    (tmp_path / "sums.jsonl").write_text(json.dumps({"prompt": "Write add.", "tests": tests}))
+
+    assert f"{lacks}, which is missing in sums: sums.jsonl:1" in wrong(tmp_path, written)
 
 
 @pytest.mark.parametrize(
@@ -194,6 +215,7 @@ def test_a_dataset_that_is_not_there_or_no_text_is_found(tmp_path: Path) -> None
         ([{"name": "numeric", "tolerence": 1}], "numeric has no option 'tolerence'; did you mean 'tolerance'?"),
         ([{"name": "numeric", "tolerance": 7}], "tolerance is a share from 0 to 1, not 7"),
         ([{"name": "regex", "pattern": "("}], "is not a regular expression"),
+        ([{"name": "judge", "model": "ollama/phi4", "prompt": "Is {answer} good?"}], "the prompt has no place $answer"),
         (["judge"], "judge needs a model: write {name: judge, model: gpt-4o}"),
         (["python_tests"], "python_tests needs tests, which is missing in sums: sums.jsonl:1, sums.jsonl:2"),
         (["tool_calls"], "tool_calls needs a reference that is a list of calls"),

@@ -72,7 +72,7 @@ def test_a_lost_worker_or_node_costs_only_what_it_was_playing(tmp_path: Path, lo
     written = suite(tmp_path, SLOW, executor="ray", concurrency=2, repeats=3)
     ended, samples = play_suite(tmp_path, written, RunOptions(kill, tell=told.append))
     assert killed
-    assert (ended.status, ended.progress.failed, len(samples)) == ("done", 0, 12)
+    assert (ended.limit, ended.progress.failed, len(samples)) == ("", 0, 12)
     assert [words for words in told if not words.startswith("A process or a node of Ray was lost")] == []
 
 
@@ -122,7 +122,7 @@ def test_samples_elsewhere_keep_to_the_limit_of_all(tmp_path: Path, monkeypatch:
         written = suite(tmp_path, {"name": "dear", "model": model}, executor="ray", repeats=5, limits=limits, **price)
         ended, samples = play_suite(tmp_path, written)
         asked = len(fakes.openai.questions)
-    assert (ended.status, asked) == ("limit", 5)
+    assert (ended.limit, asked) == ("cost_usd", 5)
     assert sum(sample.spent_usd for sample in samples.values()) == pytest.approx(0.5)
 
 

@@ -34,7 +34,7 @@ def test_every_setting_answers_every_task_as_often_as_is_said(tmp_path: Path) ->
     settings = ({"name": "knows", "model": KNOWS}, {"name": "four", "model": ALWAYS_4})
     ended, samples = play_suite(tmp_path, suite(tmp_path, *settings, repeats=3))
 
-    assert (ended.status, ended.progress.finished, ended.progress.total) == ("done", 24, 24)
+    assert (ended.limit, ended.progress.finished, ended.progress.total) == ("", 24, 24)
     assert samples.keys() == {SampleKey(s, t["id"], n) for s in ("knows", "four") for t in SUMS for n in range(3)}
     assert all(sample.score.value == 1.0 for key, sample in samples.items() if key.setting == "knows")
     assert {key.task for key, sample in samples.items() if key.setting == "four" and sample.score.value} == {"s2"}
@@ -150,12 +150,12 @@ def test_a_limit_of_dollars_holds(tmp_path: Path) -> None:
         sums["benchmark"]["limits"] = {"cost_usd": 5}
         ended, samples = play_suite(tmp_path, sums)
 
-        assert ended.status == "limit"
+        assert ended.limit == "cost_usd"
         assert "the limit of $5" in ended.reason
         spent = sum(sample.spent_usd for sample in samples.values())
         assert 2 < spent <= 5
         loaded, store = reopen(tmp_path / "out", LoadOptions(("benchmark.limits.cost_usd=100",)))
-        assert run(loaded, store).status == "done"
+        assert not run(loaded, store).limit
         assert fakes.openai.count == 40, "what was finished was not asked again"
         store.close()
 
@@ -166,7 +166,7 @@ def test_a_limit_of_seconds_ends_a_run_after_what_runs(tmp_path: Path) -> None:
         tmp_path, suite(tmp_path, {"name": "slow", "model": slow}, limits={"seconds": 0.15}, concurrency=1)
     )
 
-    assert ended.status == "limit"
+    assert ended.limit == "seconds"
     assert 1 <= len(samples) < 4
 
 
@@ -321,7 +321,7 @@ def test_recorded_answers_run_through_the_same_runner(tmp_path: Path) -> None:
     }
     ended, samples = play_suite(tmp_path, written)
 
-    assert ended.status == "done", "what is recorded costs nothing, whatever the limit"
+    assert not ended.limit, "what is recorded costs nothing, whatever the limit"
     quality = {
         name: sum(sample.score.value or 0 for key, sample in samples.items() if key.setting == name)
         for name in ("small", "large", "takeover")

@@ -61,7 +61,8 @@ def test_what_no_scorer_could_read_is_wrong_and_what_failed_is_left_out(tmp_path
     assert only.errors == {"RateLimited: later": 1, "the judge gave no grade": 1}
     assert found.notes == (
         "the figures are over the 4 of 6 tasks that all compared settings have",
-        "2 of 6 samples failed, for no fault of the answer, and are left out: small (2)",
+        "2 of 6 samples failed, for no fault of the answer, and are left out: small (2)"
+        "; bench resume --retry-failed plays them again",
         "1 of 6 samples could not be read by a scorer and count as wrong: small (1)",
         "1 failed with: RateLimited: later",
         "1 failed with: the judge gave no grade",

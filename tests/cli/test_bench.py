@@ -171,7 +171,8 @@ def test_a_run_without_any_answer_has_failed_and_says_why(ai_battle: Run, folder
     shown = ai_battle("bench", "run", "suite.yaml", "--out", "out")
 
     assert shown.code == 1
-    assert "note: 4 of 4 samples failed, for no fault of the answer, and are left out: mute (4)" in shown.lines
+    failed = "note: 4 of 4 samples failed, for no fault of the answer, and are left out: mute (4)"
+    assert f"{failed}; bench resume --retry-failed plays them again" in shown.lines
     assert any(line.startswith("note: 4 failed with: ") for line in shown.lines)
     assert shown.err.count("a sample failed: ") == 1, "as soon as the first has, not only at the end"
 

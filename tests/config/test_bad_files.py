@@ -60,7 +60,9 @@ def test_the_top_must_be_a_mapping(write_config: Written, text: str) -> None:
 
 
 def test_several_documents_are_one_too_many(write_config: Written) -> None:
-    assert "talk.yaml:6:1: a second document starts here" in refusal(write_config(f"{SMALL}---\n{SMALL}"))
+    assert "talk.yaml:6:1: a second document starts here; keep one discussion in a file" in refusal(
+        write_config(f"{SMALL}---\n{SMALL}")
+    )
 
 
 def test_text_that_is_not_utf_8_is_told_with_its_line(write_config: Written) -> None:

@@ -188,7 +188,7 @@ def test_a_benchmark_never_passes_its_limit(tmp_path: Path, secondary: str | Non
         store = begin(suite, tmp_path / "out")
         ended = run(suite, store)
 
-        assert ended.status == "limit"
+        assert ended.limit == "cost_usd"
         assert 0.3 < dollars(fakes.openai.bill) <= 1.0
         assert store.spent_dollars() == pytest.approx(dollars(fakes.openai.bill), abs=0.005)
         assert all(not sample.error for sample in store.samples())

@@ -18,6 +18,7 @@ from ..tasks import Task
 from . import PLACE_KEY
 
 LONGEST_LINE = 16 << 20
+OBJECT_PER_LINE = "each line has to be an object of its own"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +106,12 @@ def first_object(path: Path) -> Mapping[str, Any] | None:
 
 def _object(line: str, place: str) -> Mapping[str, Any]:
     try:
-        value = json.loads(line)
+        value = json.loads(line.rstrip())
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{place}: is not JSON ({error}); each line has to be an object of its own") from error
+        why = f"{error.msg} at column {error.colno}" if isinstance(error, json.JSONDecodeError) else str(error)
+        raise ConfigError(f"{place}: is not JSON ({why}); {OBJECT_PER_LINE}") from error
     if not isinstance(value, dict):
-        raise ConfigError(f"{place}: a JSON {type(value).__name__}, not an object")
+        raise ConfigError(f"{place}: a JSON {type(value).__name__}, not an object; {OBJECT_PER_LINE}")
     return value
 
 
@@ -131,7 +133,9 @@ def _open(path: Path) -> Iterator[IO[str]]:
             with io.TextIOWrapper(plain, encoding="utf-8-sig", newline="") as file:
                 yield file
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path.name} is not text in UTF-8: {error.reason} at byte {error.start}") from error
+        raise ConfigError(
+            f"{path.name} is not text in UTF-8: {error.reason} at byte {error.start}; save it as UTF-8"
+        ) from error
     except (OSError, EOFError) as error:
         raise ConfigError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}") from error
 
@@ -180,7 +184,7 @@ class FieldNames:
         taken = {*chain(*columns.values())}
         return Task(
             row.optional(*columns["id"]) or str(row.line),
-            with_options(row.text(*columns["prompt"]), options),
+            with_options(self._prompt(columns["prompt"], row), options),
             self._field_text("reference", columns, row),
             tools_of(row.values.get(columns["tools"][0]), row.place),
             self._field_text("tests", columns, row),
@@ -189,6 +193,13 @@ class FieldNames:
             _goal(row),
             extra={**{key: value for key, value in row.values.items() if key not in taken}, PLACE_KEY: row.place},
         )
+
+    def _prompt(self, columns: Sequence[str], row: DatasetRow) -> str:
+        try:
+            return row.text(*columns)
+        except ConfigError as error:
+            way_out = "" if "prompt" in self.stated else "; write fields: {prompt: COLUMN} to name its column"
+            raise ConfigError(f"{str(error).rstrip('.')}{way_out}") from None
 
     def _field_text(self, name: str, columns: Mapping[str, Sequence[str]], row: DatasetRow) -> str:
         """Returns a field. It is required if the suite names its column."""

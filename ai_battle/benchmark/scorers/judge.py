@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 
 from ...core.client import ModelClient
-from ...core.errors import ProviderError
+from ...core.errors import ConfigError, ProviderError
 from ...core.exchange import ModelRequest
 from ...core.messages import Message, assistant, user
 from ..sample import AnswerScore
@@ -70,4 +70,6 @@ def _defuse(answer: str) -> str:
 
 def create(model: ModelClient, prompt: str = "") -> ModelJudge:
     """Returns the scorer. `prompt` has the places $question, $reference and $answer, and asks for `GRADE: 7`."""
+    if prompt and "answer" not in Template(prompt).get_identifiers():
+        raise ConfigError("judge: the prompt has no place $answer, so the judge would not see what it grades")
     return ModelJudge(model, prompt or PROMPT.read_text(encoding="utf-8"))

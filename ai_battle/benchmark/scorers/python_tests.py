@@ -32,7 +32,8 @@ _BLOCK = re.compile(
     r"^[ \t]{0,8}(`{3,8}|~{3,8})[ \t]*(\w{0,20})[^\n]{0,200}\n(.*?)^[ \t]{0,8}\1", re.DOTALL | re.MULTILINE
 )
 
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
+_NAMINGS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+_DEFINITIONS = (*_NAMINGS, ast.Assign)
 
 
 class PythonTests:
@@ -44,7 +45,13 @@ class PythonTests:
         self._free = asyncio.Semaphore(AT_ONCE)
 
     def lacks(self, task: Task) -> str:
-        return "" if task.tests.strip() else "tests"
+        if not task.tests.strip():
+            return "tests"
+        if not (statements := _statements(task.tests)):
+            return "tests that are a Python program"
+        # Any answer would pass what only defines test functions, as for pytest.
+        is_run = not all(isinstance(each, _NAMINGS) for each in statements)
+        return "" if is_run else "tests that also call the functions that they define"
 
     async def score(self, task: Task, answer: ScoredAnswer) -> AnswerScore:
         name = str(task.extra.get("entry_point", ""))

@@ -128,7 +128,10 @@ class _Walk:
             schema = resolve_references(schema, self.root)
             if _is_plainly_right(value, schema) or (value is None and schema.get("nullable") is True):
                 return value
+            known = len(self.problems)
             value = self._choice(self._value_of_type(value, schema, at), schema, at)
+            # What is wrong with a value of another type is said already, with the choices that there are.
+            has_type = len(self.problems) == known
             if isinstance(value, dict):
                 value = self._object(value, schema, at)
             elif isinstance(value, list):
@@ -136,7 +139,7 @@ class _Walk:
                 schemas = [*first[: len(value)], *[rest] * (len(value) - len(first))]
                 pairs = enumerate(zip(value, schemas, strict=True))
                 value = [self.value(item, one, f"{at}[{number}]") for number, (item, one) in pairs]
-            for words in broken_rules(value, schema):
+            for words in broken_rules(value, schema) if has_type else ():
                 self._problem(at, words)
             return self._combine(value, schema, at)
 

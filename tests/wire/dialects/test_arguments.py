@@ -100,6 +100,11 @@ def test_what_can_not_be_mended_is_told_with_what_was_expected(schema: dict[str,
     assert any(said in problem for problem in fitted.problems), fitted
 
 
+def test_a_value_of_another_type_is_told_once() -> None:
+    [said] = fit({"value": "HIGH"}, one({"type": "integer", "enum": [1, 2, 3]})).problems
+    assert said.startswith("value: expected 1 | 2 | 3")
+
+
 def test_a_pattern_that_can_not_be_matched_in_linear_time_is_left_to_the_tool() -> None:
     for pattern in (r"^(?=a)b", r"(a)\1", "(", "(a{1000}){1000}"):
         assert fit({"value": "x"}, one({"type": "string", "pattern": pattern})).problems == ()

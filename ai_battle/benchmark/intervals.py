@@ -1,22 +1,17 @@
-"""95 % confidence intervals: Wilson's for rates, the bootstrap for means.
+"""95 % confidence intervals: Wilson's for rates, Hall's for means.
 
 Several answers of one setting to one task count as one value, their mean, since they are correlated and only tasks are
 drawn independently. So all intervals and tests are clustered by task.
 """
 
-import random
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache, lru_cache
+from collections.abc import Iterable, Sequence
+from functools import cache
 from math import cbrt, comb, cos, hypot, inf, isclose, pi, sin, sqrt, tan
-from operator import itemgetter
 from statistics import NormalDist, fmean, stdev, variance
 from typing import NamedTuple
 
 Numbers = Sequence[float]
 CONFIDENCE = 0.95
-BOOTSTRAP_DRAWS = 2_000
-SEED = 0
 STANDARD_NORMAL = NormalDist()
 STANDARD_ERRORS = STANDARD_NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
 """Standard errors on each side of a mean."""
@@ -59,37 +54,22 @@ def wilson(successes: float, count: float) -> Interval:
 
 
 def rate_interval(values: Numbers) -> Interval:
-    """Returns the interval of a mean of shares: Wilson's if all are 0 or 1 or equal, else the bootstrap's."""
+    """Returns the interval of a mean of shares: Wilson's if all are 0 or 1 or equal, else Hall's."""
     if all(value in (0, 1) for value in values) or all_same(values):
         return wilson(sum(values), len(values))
     low, high = mean_interval(values)
     return Interval(max(0.0, low), min(1.0, high))
 
 
-def mean_interval(values: Numbers) -> Interval:
-    """Returns the BCa interval of a mean; by the normal distribution above a thousand values.
-
-    The bootstrap of few values is too narrow, as it takes their spread for the true one. The level is raised by as much
-    as Student's t is wider (Hesterberg 2015, "expanded percentile").
-    """
-    count, mean = len(values), fmean(values)
-    if count < 2 or all_same(values):
-        return Interval(mean, mean)
-    if count > NORMAL_FROM:
-        half = STANDARD_ERRORS * stdev(values) / sqrt(count)
-        return Interval(mean - half, mean + half)
-    return bca(values, sorted(drawn_means(tuple(values))), wider_level(CONFIDENCE, count))
-
-
-def skewed_interval(values: Numbers, level: float = CONFIDENCE) -> Interval:
-    """Returns the interval of a mean of skewed values with outliers, such as dollars per request.
+def mean_interval(values: Numbers, level: float = CONFIDENCE) -> Interval:
+    """Returns the interval of a mean, also of skewed values with outliers, such as dollars per request.
 
     Student's t corrected for skewness (Hall 1992, "On the Removal of Skewness by Transformation"), with the degrees of
     freedom that the kurtosis of the values gives the variance. Nothing is resampled, so it is fast for any number of
     values.
     """
     count, mean = len(values), fmean(values)
-    if count < 3 or all_same(values):
+    if count < 2 or all_same(values):
         return Interval(mean, mean)
     spread = stdev(values)
     second, third, fourth = (fmean(((value - mean) / spread) ** power for value in values) for power in (2, 3, 4))
@@ -129,40 +109,6 @@ def rate_difference_interval(before: Sequence[bool], after: Sequence[bool]) -> I
     p, q = fmean(before), fmean(after)
     of_p, of_q = (wilson(sum(tries), len(tries)) for tries in (before, after))
     return Interval(q - p - hypot(q - of_q.low, of_p.high - p), q - p + hypot(of_q.high - q, p - of_p.low))
-
-
-def wider_level(level: float, count: int) -> float:
-    return min(1 - 1e-9, 2 * STANDARD_NORMAL.cdf(student(level, count - 1) * sqrt(count / (count - 1))) - 1)
-
-
-@lru_cache(maxsize=64)
-def drawn_means(values: tuple[float, ...]) -> list[float]:
-    """Returns bootstrap means. Sequences of equal length are resampled at equal places, so differences stay paired."""
-    if len(values) < 2:
-        return [fmean(values)] * BOOTSTRAP_DRAWS
-    return [sum(drawn(values)) / len(values) for drawn in _places(len(values))]
-
-
-@lru_cache(maxsize=2)
-def _places(count: int) -> tuple[Callable[[Numbers], Numbers], ...]:
-    draw, places = random.Random(SEED).choices, range(count)  # noqa: S311 - statistics
-    return tuple(itemgetter(*draw(places, k=count)) for _ in range(BOOTSTRAP_DRAWS))
-
-
-def bca(values: Numbers, distribution: Numbers, level: float = CONFIDENCE) -> Interval:
-    """Returns the bias-corrected and accelerated interval (Efron 1987) of a mean, from its sorted bootstrap means."""
-    mean = fmean(values)
-    below = bisect_left(distribution, mean) + bisect_right(distribution, mean)
-    share = below / (2 * len(distribution))
-    bias = STANDARD_NORMAL.inv_cdf(min(max(share, 1e-9), 1 - 1e-9))
-    off = [value - mean for value in values]
-    squares = sum(each**2 for each in off)
-    skew = sum(each**3 for each in off) / (6 * squares**1.5) if squares else 0.0
-    ends = []
-    for side in (-1, 1):
-        z = bias + side * STANDARD_NORMAL.inv_cdf((1 + level) / 2)
-        ends.append(quantile(distribution, STANDARD_NORMAL.cdf(bias + z / max(1 - skew * z, 1e-9))))
-    return Interval(*ends)
 
 
 def quantile(ordered: Numbers, share: float) -> float:

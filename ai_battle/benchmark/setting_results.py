@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import Any, Literal, Self
 
 from ..config.collaboration import Help
-from .intervals import skewed_interval
+from .intervals import mean_interval
 from .paired import ALPHA, ComparedPair, compare_pairs
 from .sample import Sample
 from .settings import RECORDED
@@ -157,7 +157,7 @@ class ComparedSettings:
             return False
         # Of many equal settings one would be the cheapest by luck, so the level is Bonferroni's for all pairs.
         level = 1 - ALPHA / len(self.pairs)
-        return self._is_better(one.name, other.name) or skewed_interval(saved, level).low > 0
+        return self._is_better(one.name, other.name) or mean_interval(saved, level).low > 0
 
     @cached_property
     def _efforts_of_compared(self) -> Mapping[str, Mapping[str, float]]:

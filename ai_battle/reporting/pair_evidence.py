@@ -7,7 +7,7 @@ from math import fsum
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from ..benchmark.intervals import skewed_interval, wilson
+from ..benchmark.intervals import mean_interval, wilson
 from ..core.texts import one_line
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import DAYS, TRIALS, ShadowTrial, read_trials
@@ -265,7 +265,7 @@ def _estimate(found: Iterable[tuple[float | None, float]]) -> Estimate | None:
     if not values:
         return None
     mean, usual = _weighted_mean(values), fmean(weight for _, weight in values)
-    return Estimate(mean, *skewed_interval([mean + weight / usual * (value - mean) for value, weight in values]))
+    return Estimate(mean, *mean_interval([mean + weight / usual * (value - mean) for value, weight in values]))
 
 
 def _cells(each: FamilyEvidence) -> Sequence[str]:

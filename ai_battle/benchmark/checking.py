@@ -1,7 +1,7 @@
 """Finds the problems of a suite before any money is spent, in its file and at its providers."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -19,7 +19,7 @@ from ..providers._endpoints import provider_traits
 from ..providers._names import ModelName, nearest_tag, parse
 from .clients import NO_TASK, ClientPool, build_setting
 from .datasets import PLACE_KEY
-from .scorers import SCORERS
+from .scorers import SCORERS, Scorer
 from .scoring import ScorerFactory, judge_of, judges, lacking
 from .settings import RECORDED, Setting, load_discussion
 from .suite import DATASET_KEY, SCORER_KEY, Suite, is_code, name_of
@@ -186,7 +186,7 @@ def _scorer_problems(suite: Suite, factory: ScorerFactory) -> Iterator[Problem]:
 
 
 def _dataset_problems(suite: Suite, name: str, path: KeyPath, factory: ScorerFactory) -> Iterator[Problem]:
-    scorers = {}
+    scorers: dict[str, Scorer] = {}
     for number, scorer in enumerate(suite.scorers[name]):
         if suite.is_foreign(scorer.name):
             return
@@ -195,6 +195,10 @@ def _dataset_problems(suite: Suite, name: str, path: KeyPath, factory: ScorerFac
         except ConfigError as error:
             yield Problem((*path, number), str(error))
             return
+    yield from _lacking_problems(suite, name, path, scorers)
+
+
+def _lacking_problems(suite: Suite, name: str, path: KeyPath, scorers: Mapping[str, Scorer]) -> Iterator[Problem]:
     own = [task for task in suite.tasks if task.extra[DATASET_KEY] == name]
     found = [(task, lacks) for task in own if (lacks := lacking(scorers, task))]
     if found:

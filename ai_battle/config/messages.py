@@ -139,12 +139,12 @@ def _shorten(text: str) -> str:
 
 def _near_key(key: str, schema: type[Section], path: KeyPath, written: Node) -> str:
     """Suggests where an unknown key belongs, or a similar key; otherwise lists the keys that there are."""
-    section = section_at(schema, path)
-    known = list(section.model_fields) if section else []
+    section = section_at(schema, path) or Section
+    known = list(section.model_fields)
     if own := [name for name in known if key in FOREIGN_KEYS.get(name, ())]:
         return near(own[0], own)
-    places = _places(key, dict(_subsections(section))) if section else []
-    if section and not places and not likely_names(key, known):
+    places = _places(key, dict(_subsections(section)))
+    if not places and not likely_names(key, known):
         places = _places_outside(key, schema, path) or _places_deeper(key, section, written)
     return f" here; it belongs under {' or '.join(map(repr, places))}" if places else near(key, known, len(known))
 

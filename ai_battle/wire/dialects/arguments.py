@@ -139,9 +139,13 @@ class _Walk:
                 schemas = [*first[: len(value)], *[rest] * (len(value) - len(first))]
                 pairs = enumerate(zip(value, schemas, strict=True))
                 value = [self.value(item, one, f"{at}[{number}]") for number, (item, one) in pairs]
-            for words in broken_rules(value, schema) if has_type else ():
-                self._problem(at, words)
+            if has_type:
+                self._check_rules(value, schema, at)
             return self._combine(value, schema, at)
+
+    def _check_rules(self, value: Any, schema: Schema, at: str) -> None:
+        for words in broken_rules(value, schema):
+            self._problem(at, words)
 
     def _problem(self, at: str, words: str) -> None:
         self.problems.append(f"{at or 'arguments'}: {words}")

@@ -2,7 +2,7 @@
 
 import os
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Mapping
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -13,10 +13,8 @@ from ..core import plugins
 from ..core.errors import ProviderError, translate_errors
 from ._breaker import loop_resource
 from ._settings import Access
-from ._transport import HttpReply, Sdk, Transport
+from ._transport import HttpReply, Sdk, Transport, decompress
 
-_PIECE_BYTES = 64 * 1024
-_GZIP_OR_ZLIB = zlib.MAX_WBITS + 32
 _PLAIN = ("AsyncOpenAI", "AsyncAnthropic")
 
 
@@ -42,7 +40,7 @@ class SdkTransport(Transport):
         encoding = response.headers.get("content-encoding", "identity")
         raw = _single_chunk(_readable(response.content, encoding)) if response.is_closed else response.aiter_raw()
         packed = not response.is_closed and encoding != "identity"
-        chunks = _inflate(raw) if packed else raw
+        chunks = decompress(encoding, raw) if packed else raw
 
         def read() -> Awaitable[bytes]:
             return self.wait_for(anext(chunks, b""))
@@ -107,13 +105,3 @@ def _readable(content: bytes, encoding: str) -> bytes:
 async def _single_chunk(content: bytes) -> AsyncGenerator[bytes]:
     """Yields the body of an error response, which the SDK has read already."""
     yield content
-
-
-async def _inflate(chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    """Decompresses in small pieces, since a few bytes of a server's unasked compression can expand to gigabytes."""
-    inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
-    async for data in chunks:
-        while data:
-            if piece := inflater.decompress(data, _PIECE_BYTES):
-                yield piece
-            data = inflater.unconsumed_tail

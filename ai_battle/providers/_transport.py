@@ -4,8 +4,9 @@ import asyncio
 import errno
 import socket
 import ssl
+import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -82,11 +83,15 @@ def _reason(chain: Sequence[BaseException]) -> str:
 MOST_BYTES = 16 * 2**20
 MOST_REDIRECTS = 3
 REDIRECTS = frozenset({301, 302, 307, 308})
+READ_COMPRESSIONS = frozenset({"gzip", "x-gzip", "deflate"})
+COMPRESSIONS = READ_COMPRESSIONS | {"br", "zstd", "compress"}
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _STREAMED_FROM_BYTES = 2**20  # bytes of a body above which aiohttp would warn if it were given as bytes
 _PIECE_BYTES = 100  # bytes of an unstreamed body that count as content
 _DRAIN_SECONDS = 0.25  # seconds
 _LISTENER_SECONDS = 1.0  # seconds
+_GZIP_OR_ZLIB = zlib.MAX_WBITS + 32
+_INFLATED_BYTES = 2**16
 Headers: TypeAlias = CIMultiDict[str]
 T = TypeVar("T")
 
@@ -132,14 +137,20 @@ class HttpReply:
     async def whole(self, mark_content: Callable[[], None] = lambda: None) -> bytes:
         """Returns the whole body, calling `mark_content` for every `_PIECE_BYTES` bytes.
 
-        Leading white space and single bytes are keep-alives and do not count as content.
+        Leading white space and single bytes are keep-alives and do not count as content. Of an error's body, returns
+        what can be read, or why nothing can: its status must not be lost with it.
         """
         marked = 0
-        while not self._at_end() and (data := await self.more()):
-            self.body += data if self.body else data.lstrip()
-            if len(self.body) - marked >= _PIECE_BYTES:
-                marked = len(self.body)
-                mark_content()
+        try:
+            while not self._at_end() and (data := await self.more()):
+                self.body += data if self.body else data.lstrip()
+                if len(self.body) - marked >= _PIECE_BYTES:
+                    marked = len(self.body)
+                    mark_content()
+        except (Unreachable, BadReply) as error:
+            if self.status < 300:
+                raise
+            return bytes(self.body) or str(error).encode()
         return bytes(self.body)
 
     async def rest(self) -> None:
@@ -205,7 +216,7 @@ def _redirect_target(access: Access, url: str, headers: Mapping[str, str]) -> st
 
 
 class AiohttpTransport(Transport):
-    breaks = (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, OSError)
+    breaks = (aiohttp.ClientError, aiohttp.http_exceptions.HttpProcessingError, OSError, zlib.error)
 
     def __init__(self, access: Access) -> None:
         base = URL(access.url.rstrip("/"))
@@ -216,7 +227,8 @@ class AiohttpTransport(Transport):
         self._proxy = _proxy_for(base)
         through = f"It is reached through {public_url(self._proxy)}, the proxy in your environment; is that right?"
         self.access = replace(access, start=through) if self._proxy else access
-        self._headers = CIMultiDict({"content-type": "application/json", "user-agent": "ai-battle", **access.headers})
+        usual = {"content-type": "application/json", "user-agent": "ai-battle", "accept-encoding": "gzip"}
+        self._headers = CIMultiDict({**usual, **access.headers})
 
     async def exchange(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[str, HttpReply]:
         mine = _without_empty({**self._headers, **headers}) if headers else self._headers
@@ -224,13 +236,17 @@ class AiohttpTransport(Transport):
         if response.headers.get("Server") == "llama.cpp":
             _use_once(response)
 
-        def read() -> Awaitable[bytes]:
-            return self.wait_for(response.content.readany())
+        content, encoding = response.content, response.headers.get("content-encoding", "").lower()
 
         async def close() -> None:
             response.close()
 
-        return url, HttpReply(response.status, response.headers, read, close, response.content.at_eof)
+        if encoding in COMPRESSIONS:
+            chunks = decompress(encoding, content.iter_any())
+            return url, HttpReply(response.status, response.headers, lambda: self.wait_for(anext(chunks, b"")), close)
+        return url, HttpReply(
+            response.status, response.headers, lambda: self.wait_for(content.readany()), close, content.at_eof
+        )
 
     async def require_listener(self) -> None:
         """Opens a connection and sends nothing. Servers behind a proxy and slow ones are left to the first call."""
@@ -275,9 +291,27 @@ def _use_once(response: aiohttp.ClientResponse) -> None:
 
 
 def _session() -> aiohttp.ClientSession:
-    """Returns the connection pool of all providers, without a limit, as `connect` timeouts include waiting for it."""
+    """Returns the connection pool of all providers, without a limit, as `connect` timeouts include waiting for it.
+
+    It leaves bodies compressed, as aiohttp fails without their status if it can't decompress them.
+    """
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, ttl_dns_cache=300)
-    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)
+
+
+async def decompress(encoding: str, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """Decompresses a body in small pieces, since a few bytes of it can expand to gigabytes.
+
+    Raises `Unreachable` for an encoding that servers use although nobody asked for it.
+    """
+    if encoding not in READ_COMPRESSIONS:
+        raise Unreachable(f"The answer is compressed with {encoding[:20]}, for which nobody asked.", again="always")
+    inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
+    async for data in chunks:
+        while data:
+            if piece := inflater.decompress(data, _INFLATED_BYTES):
+                yield piece
+            data = inflater.unconsumed_tail
 
 
 def _proxy_for(url: URL) -> str:

@@ -60,7 +60,7 @@ def _bytes() -> Iterator[VendorFault]:
     yield fails("no gzip", ALL, altered_answer(lambda data: data, Content_Encoding="gzip"), PASSES, Unreachable,
         "connection")
     yield fails("an encoding that nobody asked for", ALL, altered_answer(lambda data: b"\x8b\x1f" + data,
-        Content_Encoding="br"), PASSES, Unreachable, "connection")
+        Content_Encoding="br"), PASSES, Unreachable, "compressed with br")
 
 
 def _openai_answers() -> Iterator[VendorFault]:

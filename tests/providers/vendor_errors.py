@@ -37,6 +37,8 @@ def _statuses() -> Iterator[VendorFault]:
         page = PAGE % (title, title)
         yield fails(f"a page with {status}", ALL, http(status, page), PASSES, ProviderError, str(status),
             title.decode())
+    yield fails("a 401 in an encoding that nobody asked for", ALL, http(401, b"\x8b\x1f", Content_Encoding="br"), NEVER,
+        ProviderError, "401", "right?")
     yield fails("an empty 500", ALL, http(500), PASSES, ProviderError, "500")
     yield fails("plain text with 500", ALL, http(500, b"Internal Server Error"), PASSES, ProviderError, "Internal")
     yield fails("503 with when to come back", ALL, http(503, b"busy", Retry_After="0.05"), PASSES, ProviderError,

@@ -23,6 +23,8 @@ from ._settings import Access
 from ._transport import HttpReply, Transport
 
 LINES = ("ndjson", "jsonl", "stream+json")  # content types of streams that begin with a bracket, like a whole answer
+NO_LOSS = (("frequency_penalty", 0), ("presence_penalty", 0), ("parallel_tool_calls", True))
+"""Options with the value that they have anyway."""
 _USAGE_SECONDS = 2.0  # seconds
 LOOKUP, _QUICK_LOOKUP = Deadlines(connect=5.0, total=15.0), Deadlines(connect=2.0, total=3.0)
 Row: TypeAlias = Mapping[str, Any]
@@ -191,7 +193,7 @@ class HttpClient(ModelClient):
         try:
             sent = await self.api.encode(request)
             if sent.left_out or sent.clamped:
-                await self._warn(sent, emit, each_time=request.wants.each_warning)
+                await self._warn(sent, request, emit)
             deadlines = self._deadlines if request.wants.stream else self._patient
             response = await self._attempt(sent, reader, emit, Clocks(deadlines, self._where))
             return response
@@ -281,13 +283,14 @@ class HttpClient(ModelClient):
         if bill and (usage := self.api.usage(bill)) != UNKNOWN_USAGE:
             await emit(UsageReported(usage))
 
-    async def _warn(self, sent: HttpRequest, emit: Emit, *, each_time: bool) -> None:
-        """Warns of changed options, once for each or each time."""
+    async def _warn(self, sent: HttpRequest, request: ModelRequest, emit: Emit) -> None:
+        """Warns of changed options, once for each or, if the request wants that, each time."""
         model = self.api.model
-        changes = {name: f"{name!r} is left out: {model} does not take it." for name in sent.left_out}
+        lost = [name for name in sent.left_out if (name, request.options.get(name)) not in NO_LOSS]
+        changes = {name: f"{name!r} is left out: {model} does not take it." for name in lost}
         for name, value in sent.clamped.items():
             changes[name] = f"{name!r} is sent as {value}: {model} takes no more."
-        for option in [name for name in changes if each_time or name not in self._warned]:
+        for option in [name for name in changes if request.wants.each_warning or name not in self._warned]:
             self._warned.add(option)
             await emit(Warned(changes[option], option))
 

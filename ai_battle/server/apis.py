@@ -1,7 +1,7 @@
 """The APIs that clients use, and what differs between them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -179,21 +179,32 @@ def _foreign_types(message: Message) -> list[str]:
     if _ALL_KNOWN in message.encoded:  # cached, as a history comes again with each request
         return []
     kinds = [_foreign_type(part) for part in message.parts]
-    if not any(kinds):
-        message.encoded[_ALL_KNOWN] = b""
-    elif all(kinds):
+    if kinds and all(kinds):
         raise ConfigError(
             f"A message of the user is nothing but {kinds[0]!r}, which the API of the model behind this route "
             "does not know. Say it in words, or ask a model that speaks the API of your request."
         )
-    return [*filter(None, kinds)]
+    found = [*filter(None, kinds), *(name for part in message.parts for name in _foreign_fields(part))]
+    if not found:
+        message.encoded[_ALL_KNOWN] = b""
+    return found
 
 
 def _foreign_type(part: Part) -> str:
     """Returns the type of a part that only its own API has, or nothing for one that all APIs have."""
-    if type(part) is not Text or part.text or not part.extra:
-        return ""
-    return str(next(iter(part.extra.values())).get("type") or "")
+    return "" if type(part) is not Text or part.text else str(_own_fields(part).get("type") or "")
+
+
+def _foreign_fields(part: Part) -> Iterator[str]:
+    """Yields the fields of a file that change an answer and that only its own API has."""
+    return (name for name in ("citations", "context") if _own_fields(part).get(name))
+
+
+def _own_fields(part: Part) -> Mapping[str, Any]:
+    """Returns the fields of a part that only its own API has, or the whole part if only that API has such."""
+    fields: Mapping[str, Any] = next(iter(part.extra.values()), {})
+    block: Mapping[str, Any] = fields.get("block", fields)
+    return block
 
 
 def _says_something(part: Part) -> bool:

@@ -102,7 +102,7 @@ def _status(error: AIBattleError) -> int:
 def _kind(error: AIBattleError) -> str:
     if isinstance(error, ConfigError) and error.about == "previous_response_id":
         return "previous_response"
-    return "budget" if isinstance(error, BudgetExceeded) else ""
+    return "budget" if retry_headers(error) is NO_RETRY else ""
 
 
 def _too_long_message(message: str) -> str:

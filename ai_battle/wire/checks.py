@@ -15,6 +15,7 @@ from .bodies import EMPTY_VALUES
 Check: TypeAlias = Callable[[Any], None]
 Shape: TypeAlias = Check | Mapping[str, Any] | list[Any]
 NOT_SET = (*EMPTY_VALUES, False)
+DEFAULTS = {"service_tier": "auto", "truncation": "disabled", "verbosity": "medium", "modalities": ["text"]}
 HEAD_CHARACTERS = 200  # characters of a data URL that are searched for its type, as the data after it may be megabytes
 
 
@@ -160,12 +161,12 @@ class ObjectShape:
     def unread(self, body: Mapping[str, Any], read: Container[str]) -> Iterator[str]:
         """Yields the fields that are set but not `read`, and those of inner objects without a shape: `text.verbosity`.
 
-        A value of false counts as not set.
+        A value of false or the API's default counts as not set.
         """
         for name, value in body.items():
             inner = self._inner.get(name)
             if name not in read:
-                yield from (name,) if value not in NOT_SET else ()
+                yield from (name,) if value not in (*NOT_SET, DEFAULTS.get(name)) else ()
             elif isinstance(value, dict) and isinstance(inner, ObjectShape):
                 yield from (f"{name}.{each}" for each in inner.unread(value, inner.names))
 

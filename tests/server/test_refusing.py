@@ -37,6 +37,8 @@ async def test_nobody_tries_again_where_the_credit_is_used_up(fakes: FakeProvide
 
     assert (used_up.status, used_up.headers.get("x-should-retry")) == (429, "false")
     assert (busy.status, busy.headers.get("x-should-retry")) == (429, None)
+    codes = [answer.body["error"]["code"] for answer in (used_up, busy)]
+    assert codes == ["insufficient_quota", "rate_limit_exceeded"]
 
 
 UPSTREAMS = ("openai/large", "anthropic/claude-opus-4-1", "ollama/phi4", "gemini/gemini-2.5-pro")
@@ -148,6 +150,10 @@ async def test_a_model_that_speaks_the_clients_api_gets_all_of_it(fakes: FakePro
         ("chat", {"logprobs": True, "top_logprobs": 2, "user": "u"}, "logprobs, top_logprobs, user"),
         ("chat", {"logit_bias": {"5": 1}, "parallel_tool_calls": False}, "logit_bias, parallel_tool_calls"),
         ("chat", {"logprobs": False, "n": 1, "temperature": 0.5, "stream_options": None}, None),
+        ("chat", {"service_tier": "auto", "verbosity": "medium", "modalities": ["text"]}, None),
+        ("chat", {"frequency_penalty": 0, "presence_penalty": 0.0, "parallel_tool_calls": True}, None),
+        ("responses", {"service_tier": "auto", "truncation": "disabled", "text": {"verbosity": "medium"}}, None),
+        ("responses", {"truncation": "auto"}, "truncation"),
         ("messages", {"container": "c", "metadata": {"user_id": "u"}, "top_k": 5}, "container, metadata"),
         ("messages", {"output_config": {"effort": "low", "format": {"type": "json_schema", "schema": {}}}}, None),
         ("responses", {"service_tier": "flex", "store": False, "text": {"format": {"type": "text"}}}, "service_tier"),
@@ -164,6 +170,37 @@ async def test_options_that_only_the_clients_api_has_are_named_before_another_ap
         answer = await client.post(api, {**asked, **fields})
 
     assert (answer.status, answer.headers.get("x-ai-battle-left-out")) == (200, left_out)
+
+
+@pytest.mark.parametrize(
+    ("block", "left_out"),
+    [
+        ({"type": "container_upload", "file_id": "f"}, "container_upload"),
+        ({"type": "document", "source": {"type": "file", "file_id": "f"}}, "document"),
+        (
+            {
+                "type": "document",
+                "source": {"type": "text", "media_type": "text/plain", "data": "It rained."},
+                "context": "of May",
+                "citations": {"enabled": True},
+                "cache_control": {"type": "ephemeral"},
+            },
+            "citations, context",
+        ),
+    ],
+)
+async def test_files_that_only_the_messages_api_reads_are_named_before_another_api(
+    fakes: FakeProviders, block: dict[str, Any], left_out: str
+) -> None:
+    content = [{"type": "text", "text": "What is in it?"}, block]
+    asked = {"max_tokens": 9, "messages": [{"role": "user", "content": content}]}
+    models = {"BIG_MODEL": "ollama/phi4", "SMALL_MODEL": "anthropic/small"}
+    async with serving(fakes, **models) as address, speaking(address) as client:
+        lost = [await client.post("messages", asked) for _ in range(2)]
+        passed = await client.post("messages", {**asked, "model": "haiku"})
+
+    assert [answer.headers["x-ai-battle-left-out"] for answer in lost] == [left_out, left_out]
+    assert "x-ai-battle-left-out" not in passed.headers
 
 
 @pytest.mark.parametrize("upstream", ["anthropic/large", "ollama/phi4"])

@@ -86,8 +86,8 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
 
     Keeps all fields except the conversation in `extra` too, as the answer repeats them.
     """
+    _refuse(body)  # first, as a body with a stored prompt has no input
     check(body, _REQUEST)
-    _refuse(body)
     with readable_request("Responses"):
         system, messages = _split_system(decode_input(body["input"]))
         tools = tuple(_decode_tools(body.get("tools") or ()))

@@ -215,6 +215,11 @@ def test_what_this_server_does_not_do_is_refused(fields: dict[str, Any], says: s
         decode(**fields)
 
 
+def test_a_stored_prompt_is_refused_by_its_name_although_it_brings_no_input() -> None:
+    with pytest.raises(ConfigError, match="prompt is not supported"):
+        decode_request({"model": "m", "prompt": {"id": "pmpt_1"}})
+
+
 def test_what_it_need_not_do_is_accepted() -> None:
     request = decode(store=True, include=["reasoning.encrypted_content"], prompt_cache_key="k", truncation="auto")
     assert sent_body(request).keys() == {"model", "messages"}

@@ -213,7 +213,7 @@ def test_a_call_that_was_cut_off_is_incomplete() -> None:
     [
         (ProviderError("gone", status=500), "server_error"),
         (ProviderError("busy", status=529), "server_is_overloaded"),
-        (RateLimited("slow"), "rate_limit_exceeded"),
+        (RateLimited("slow", again="always"), "rate_limit_exceeded"),
         (ContextTooLong("8192 tokens at most"), "context_length_exceeded"),
         (ProviderError("no such tool", status=400), "invalid_prompt"),
     ],

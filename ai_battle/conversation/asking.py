@@ -21,12 +21,12 @@ from ..core.exchange import EVERYTHING, NOTHING_USED, WHOLE_ANSWER, ModelRequest
 from ..core.ledger import Budget, charge_to
 from ..providers._names import ModelName, parse
 from .attachments import describe, pictures_of
+from .descriptions import describe_file
 from .manager import ConversationManager, RunResult
 from .participant import TurnListener, request_answer
 from .person import keyboard
 from .prompting import opening
 from .setup import FileSetup, RunSetup, load_checked
-from .turn import describe_file
 
 T = TypeVar("T")
 ASKER_NAME = "You"

@@ -212,7 +212,7 @@ class DiscussionRun:
         ]
         if not already:
             for step in steps:
-                await self._turns.prepare(step.participant, step.notes)
+                await self._turns.prepare(step.participant, step.notes(self._plan))
         calls = [self._begin_call(step) for step in steps]
         try:
             while calls:
@@ -227,7 +227,7 @@ class DiscussionRun:
             await self._abandon(calls)
 
     def _begin_call(self, step: TurnStep) -> _Call:
-        events = EventBuffer(step.start_event)
+        events = EventBuffer(step.start_event, self._emit)
         return _Call(step, events, asyncio.ensure_future(self._turns.ask(step, events)))
 
     async def _abandon(self, calls: Sequence[_Call]) -> None:

@@ -2,18 +2,18 @@
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from ..core.errors import JournalError
 from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
 from ..core.files import RunLock, make_private, open_private, write_private
 from ..core.object_store import copy_of
-from ..core.tooling import ToolCalled
+from ..core.tooling import HeldCall, ToolCalled
 from . import records
 from .reading import CONFIG, FILE, VERSION, Order, messages, open_journal, progress, read, whole_lines
 
@@ -24,7 +24,7 @@ Durability = Literal["every_second", "every_turn"]
 SECONDS_UNSYNCED = 1.0
 MOST_FAULTS = 20
 """How many missing or repeated lines are reported when a journal is reopened."""
-_SYNCED = (TurnFinished, TurnFailed, Summarised, ToolCalled, RunStarted, RunFinished)
+_SYNCED = (TurnFinished, TurnFailed, Summarised, ToolCalled, HeldCall, RunStarted, RunFinished)
 _sync_data = getattr(os, "fdatasync", os.fsync)  # macOS and Windows lack fdatasync
 _threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="journal-sync")
 
@@ -106,16 +106,11 @@ class Journal:
     def _repair(self) -> None:
         order = Order(self.run_dir)
         faults: list[str] = []
-        running: dict[str, str] = {}
         for line in whole_lines(self.run_dir):
             faults += filter(None, [order.fault(line)])
-            _note_running(running, line.record)
             self._end = line.end
         self._seq = order.next
         self.warnings = tuple(map(Warned, faults[:MOST_FAULTS]))
-        if tools := ", ".join(running.values()):
-            words = f"The run was interrupted during {tools}: whether that took effect is unknown."
-            self.warnings = (*self.warnings, Warned(f"{words} The turn is asked for again and may call it once more."))
         torn = os.fstat(self._fd).st_size - self._end
         if torn:
             os.ftruncate(self._fd, self._end)
@@ -211,14 +206,3 @@ def _sync_directories(run_dir: Path) -> None:
             os.fsync(fd)
         finally:
             os.close(fd)
-
-
-def _note_running(running: dict[str, str], record: Mapping[str, Any]) -> None:
-    """Keeps the tools by the ids of the calls that have no result so far; a turn begins and ends without any."""
-    match record:
-        case {"type": "tool_called", "call": {"id": call, "name": tool}}:
-            running[call] = tool
-        case {"type": "tool_returned", "result": {"id": call}}:
-            running.pop(call, None)
-        case {"type": "turn_started" | "turn_finished" | "turn_failed"}:
-            running.clear()

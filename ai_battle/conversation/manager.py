@@ -192,7 +192,7 @@ class ConversationManager:
                     state = resuming.restore_state(setup, (event for _, event in reading.read(run_dir)))
                     lost = resuming.book_lost_calls(setup, state)
                     go_on = RunResumed(state.turn + 1, os.getpid(), settings, setup.plan.model_types)
-                    warnings = map(resuming.lost_call_warning, lost)
+                    warnings = [*map(resuming.lost_call_warning, lost), *state.unfinished.warnings()]
                     dispatcher = source.dispatcher(journal, state, emit, wants)
                     return await _run(setup, journal, dispatcher, go_on, *lost, *warnings)
 
@@ -207,7 +207,7 @@ class ConversationManager:
         """
         source, origin = self._source, Path(run_dir)
         with source.redactor.errors():
-            events = resuming.events_through(origin, turn)
+            events, later = resuming.events_through(origin, turn)
             async with source.open(resuming.script_positions(events)) as setup:
                 begin = RunStarted(source.name, "", setup.plan.model_types, rundir.settings(source.config))
                 state = resuming.restore_state(setup, (*events, begin))
@@ -215,9 +215,11 @@ class ConversationManager:
                 begin = replace(begin, run_dir=str(rundir.create(source.name, self._out)))
                 async with Journal.create(Path(begin.run_dir), source.durability, source.config) as journal:
                     await resuming.copy_events(events, source.journal_writer(journal))
+                    forked = RunForked(shown_path(origin), turn)
                     prompt = resuming.new_prompt(events, setup.plan)
+                    warning = resuming.repeated_call_warning(events, later)
                     dispatcher = source.dispatcher(journal, state, emit, wants)
-                    return await _run(setup, journal, dispatcher, begin, RunForked(shown_path(origin), turn), *prompt)
+                    return await _run(setup, journal, dispatcher, begin, forked, *prompt, *warning)
 
     async def run_conversation_turn(
         self,

@@ -8,10 +8,11 @@ from typing import Any, Literal, TypeAlias, get_args
 from ..core.client import ModelClient, require_response
 from ..core.client import request_answer as request_charged
 from ..core.errors import AIBattleError, BadReply, JournalError, ProviderError, Refused, translate_errors
-from ..core.events import AttemptFailed, Emit, Event, TextDelta, Warned, quiet
+from ..core.events import AttemptFailed, Emit, Event, TextDelta, TurnStarted, Warned, quiet
 from ..core.exchange import ModelRequest, ModelResponse, Usage, Wants
 from ..core.ledger import Budget
 from ..core.messages import FILE_KINDS, ToolCall
+from ..core.tooling import HeldCall, ToolCalled, ToolReturned
 
 ParticipantRole: TypeAlias = Literal["human", "assistant", "moderator", "observer", "user"]
 Cost: TypeAlias = Callable[[Usage], float | None]
@@ -94,14 +95,26 @@ class TurnListener:
 
 
 class EventBuffer:
-    """A listener that holds events back until it is released, and then passes them on at once."""
+    """A listener that holds a turn's events back until it is released, and then passes them on at once.
 
-    def __init__(self, *events: Event) -> None:
-        self.held = [*events]
+    `record` gets the calls of tools at once: should the process die, a resumed run must know what was done.
+    """
+
+    def __init__(self, start: TurnStarted, record: Emit) -> None:
+        self.held: list[Event] = [start]
+        self._speaker, self._record = start.speaker, record
         self._emit: Emit | None = None
 
     async def __call__(self, event: Event) -> None:
-        await self._emit(event) if self._emit else self.held.append(event)
+        if self._emit:
+            await self._emit(event)
+            return
+        self.held.append(event)
+        match event:
+            case ToolCalled(call=call):
+                await self._record(HeldCall(self._speaker, call))
+            case ToolReturned(result=result):
+                await self._record(HeldCall(self._speaker, result.call, result))
 
     async def release(self, emit: Emit) -> None:
         while self.held:  # while they are passed on, more may come

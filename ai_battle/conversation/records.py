@@ -99,13 +99,21 @@ def specs_to_json(specs: tuple[ToolSpec, ...]) -> list[Record]:
     return [
         {"name": spec.name, "description": spec.description, "parameters": spec.schema}
         | ({"guide": spec.guide} if spec.guide else {})
+        | ({"writes": True} if spec.writes else {})
         for spec in specs
     ]
 
 
 def _specs_from_json(specs: Any) -> tuple[ToolSpec, ...]:
     return tuple(
-        ToolSpec(spec["name"], spec["description"], spec["parameters"], guide=spec.get("guide", "")) for spec in specs
+        ToolSpec(
+            spec["name"],
+            spec["description"],
+            spec["parameters"],
+            writes=spec.get("writes", False),
+            guide=spec.get("guide", ""),
+        )
+        for spec in specs
     )
 
 
@@ -118,6 +126,7 @@ _CONVERTED: Mapping[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     tuple[str, ...] | None: (list, tuple),
     ToolCall: (part_to_json, part_from_json),
     ToolResult: (part_to_json, part_from_json),
+    ToolResult | None: (part_to_json, part_from_json),
 }
 
 

@@ -8,7 +8,7 @@ from ..core.errors import ConfigError
 from ..core.events import Emit, Event, ModelReplied, PromptGiven, RunStarted, TurnFailed, TurnFinished, Warned
 from ..core.ledger import Ledger
 from ..core.plugins import near
-from ..core.tooling import ToolCalled
+from ..core.tooling import HeldCall, ToolCalled, ToolsOffered
 from .plan import Plan
 from .prompting import opening
 from .reading import Progress, read
@@ -72,8 +72,11 @@ def lost_call_warning(entry: ModelReplied) -> Warned:
     )
 
 
-def events_through(run_dir: Path, turn: int) -> tuple[Event, ...]:
-    """Returns the events up to the end of the turn. Raises `ConfigError` naming the turns that exist."""
+def events_through(run_dir: Path, turn: int) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
+    """Returns the events up to the end of the turn, and those after it.
+
+    Raises `ConfigError` naming the turns that exist.
+    """
     events: list[Event] = []
     end = last = 0
     for _, event in read(run_dir):
@@ -85,7 +88,17 @@ def events_through(run_dir: Path, turn: int) -> tuple[Event, ...]:
         few = {0: "no turn is over yet", 1: "only turn 1 is over"}
         there = few.get(last, f"turns 1 to {last} are over")
         raise ConfigError(f"{run_dir} can't be forked after turn {turn}; {there}.")
-    return tuple(events[:end])
+    return tuple(events[:end]), tuple(events[end:])
+
+
+def repeated_call_warning(earlier: Sequence[Event], later: Sequence[Event]) -> tuple[Warned, ...]:
+    """Warns of tools that may write and were called in turns which a fork takes anew."""
+    offers = [event for event in (*earlier, *later) if isinstance(event, ToolsOffered)]
+    writing = {spec.name for offer in offers for spec in offer.tools if spec.writes}
+    called = dict.fromkeys(event.call.name for event in later if isinstance(event, ToolCalled | HeldCall))
+    names = ", ".join(name for name in called if name in writing)
+    words = f"The forked run called {names} in later turns: what that did stays done, and the fork may do it again."
+    return (Warned(words),) if names else ()
 
 
 async def copy_events(events: Sequence[Event], write: Emit) -> None:

@@ -55,7 +55,7 @@ def is_over_after(run_dir: Path, turn: int) -> bool:
     """Checks whether a run's own configuration leaves nothing to be said after a turn."""
     plan, _ = plan_of(run_dir)
     state = State(plan)
-    for event in events_through(run_dir, turn):
+    for event in events_through(run_dir, turn)[0]:
         state.apply(event)
     return bool(state.stop_reason) and not plan.outcome
 

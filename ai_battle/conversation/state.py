@@ -40,6 +40,7 @@ from .plan import Plan
 from .prompting import naming, system_prompt
 from .steering import SteeringState
 from .stopping import RunUse, StopContext
+from .unfinished import UnfinishedCalls
 
 if TYPE_CHECKING:
     from ..collaboration.ladder import LadderState
@@ -109,6 +110,7 @@ class State:
         self.use, self.judging = RunUse(), Ledger()
         self.judged: RunJudged | None = None
         self.ladders = LadderPositions()
+        self.unfinished = UnfinishedCalls()
         self.help = self._no_help()
         self.steering = SteeringState(len(plan.participants))
         self._signals = ConversationSignals(plan.turns_in_all)
@@ -124,6 +126,7 @@ class State:
             return
         self.help.apply(event)
         self.ladders.apply(event)
+        self.unfinished.apply(event)
         match event:
             case Concluded():
                 self.outcome = event
@@ -316,7 +319,7 @@ class EventDispatcher:
     ) -> None:
         self.wants = wants or (WHOLE_ANSWER if listener is ignore else EVERYTHING)
         self._journal = journal
-        self._redactor = redactor
+        self.redactor = redactor
         self.state = state
         self._listener = None if listener is ignore else listener
         self._border = translate_errors("A listener failed; the run continues", AIBattleError)
@@ -326,7 +329,7 @@ class EventDispatcher:
         if not isinstance(event, DELTAS):
             # Write the journal first, so that nobody hears of an event that a resumed run would not know. Journal and
             # listener get redacted events; the state keeps the original, as models are sent what was really said.
-            original, event = event, self._redactor.value(event)
+            original, event = event, self.redactor.value(event)
             await self._journal(event)
             self.state.apply(original)
         if self._listener is None:

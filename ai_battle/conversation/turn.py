@@ -1,9 +1,7 @@
 """Takes one turn: asks a participant, and settles its answer or its failure for all."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from math import inf, nextafter
 from typing import Literal, TypeAlias
 
@@ -20,12 +18,13 @@ from ..core.errors import (
     Unscripted,
 )
 from ..core.events import BudgetReached, Emit, TurnFailed, TurnFinished, TurnStarted, Warned
-from ..core.exchange import EVERYTHING, NOTHING_USED, ModelRequest, ModelResponse, Usage, Wants
-from ..core.helping import FileDescribed, HintGiven
-from ..core.messages import Message, Part, Text, file_of
+from ..core.exchange import EVERYTHING, ModelRequest, ModelResponse, Usage, Wants
+from ..core.helping import HintGiven
+from ..core.messages import Message
 from ..core.telemetry import span
-from .attachments import file_key, pictures_of
-from .participant import Participant, TurnListener, request_answer, request_aside
+from ..core.tooling import EarlierCall, EarlierCalls, after_calls
+from .descriptions import describe_pictures
+from .participant import Participant, TurnListener, request_answer
 from .person import PersonEnded, PersonLeft
 from .plan import Plan
 from .prompting import finish_note, prompt, with_note
@@ -33,12 +32,11 @@ from .state import EventDispatcher, State
 from .steering import choose_hint
 from .stopping import nearest
 from .summary import ContextMemory
+from .unfinished import earlier_calls_note
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 FailurePolicy: TypeAlias = Literal["skip", "stop"]
 
-LONGEST_DESCRIPTION = 1024
-"""The limit for the description of a picture, in tokens."""
 FATAL_STATUSES = (401, 403, 404)
 """HTTP statuses that no later turn can recover from: a wrong key, an unknown model."""
 
@@ -52,8 +50,9 @@ class TurnStep:
     """The next step: who is asked, in which capacity, and with which notes for this one request.
 
     `instructions` come from the phase, `note` names a prompt, and `asides` are further notes in full, the text of
-    `hint` included. In a parallel round, nobody hears the turns from `hide_turns_from` on, although some may be over
-    already. `heard_by` are the others who will hear the answer; None means everybody.
+    `hint` included. `earlier` are calls of tools that were made for this answer before. In a parallel round, nobody
+    hears the turns from `hide_turns_from` on, although some may be over already. `heard_by` are the others who will
+    hear the answer; None means everybody.
     """
 
     participant: Participant
@@ -66,11 +65,15 @@ class TurnStep:
     heard_by: tuple[str, ...] | None = None
     hint: HintGiven | None = None
     asides: tuple[str, ...] = ()
+    earlier: tuple[EarlierCall, ...] = ()
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """All notes at the end of the request: the phase's instructions, the step's prompt and the asides."""
-        return tuple(filter(None, (self.instructions, self.note and prompt(self.note), *self.asides)))
+    def notes(self, plan: Plan) -> tuple[str, ...]:
+        """All notes at the end of the request: the phase's instructions, the step's prompt, the asides, earlier calls.
+
+        Calls are no matter of roles: a participant must know what it has done in the mode without such notes, too.
+        """
+        notes = () if plan.mode == "no-meta" else (self.instructions, self.note and prompt(self.note), *self.asides)
+        return tuple(filter(None, (*notes, earlier_calls_note(self.earlier))))
 
     @property
     def start_event(self) -> TurnStarted:
@@ -93,7 +96,8 @@ def next_step(plan: Plan, state: State, participant: Participant, kind: Kind = "
     wanted = at.instructions(name, plan.goal) if phase else ""
     filled = prompt("phase", phase=at.phase.name, instructions=wanted.strip()) if wanted else ""
     number = at.rounds_before + at.round
-    return TurnStep(participant, state.turn + 1, number, kind, note, 0, filled, plan.audience(name, phase))
+    step = TurnStep(participant, state.turn + 1, number, kind, note, 0, filled, plan.audience(name, phase))
+    return replace(step, earlier=state.unfinished.calls_before(name))
 
 
 def request_for(plan: Plan, state: State, step: TurnStep, wants: Wants = EVERYTHING) -> ModelRequest:
@@ -102,9 +106,8 @@ def request_for(plan: Plan, state: State, step: TurnStep, wants: Wants = EVERYTH
     is_hidden = 0 < step.hide_turns_from <= state.turn
     context = state.contexts[name]
     messages = context.messages_before(step.hide_turns_from) if is_hidden else context.view.messages
-    if plan.mode != "no-meta":
-        for note in step.notes:
-            messages = with_note(messages, note)
+    for note in step.notes(plan):
+        messages = with_note(messages, note)
     return ModelRequest(messages, state.systems[name], options=step.participant.parameters, wants=wants)
 
 
@@ -114,23 +117,6 @@ def with_asides(plan: Plan, step: TurnStep, hint: HintGiven | None) -> TurnStep:
         return step
     texts = tuple(filter(None, (finish_note(plan, step.participant, step.round), hint.text if hint else "")))
     return replace(step, hint=hint, asides=texts) if hint or texts else step
-
-
-async def describe_file(
-    plan: Plan, reader: Participant, parts: Sequence[Part], emit: Emit, wants: Wants
-) -> FileDescribed:
-    """Asks the plan's describer what a file shows. If it fails, `emit` is warned whose description is missing."""
-    assert plan.describer
-    name, key = file_of(parts[0])["name"], file_key(parts[0])
-    asking = replace(plan.describer, name=plan.describer.name or reader.name)
-    message = Message("user", (*parts, Text(prompt("description", name=name, goal=plan.prompt))))
-    options = {**asking.parameters, "max_tokens": LONGEST_DESCRIPTION}
-    request = ModelRequest((message,), tool_choice="none", options=options)
-    answer, usage = await request_aside(asking, request, emit, wants)
-    if isinstance(answer, AIBattleError):
-        await emit(Warned(f"{name} could not be described to {reader.name}: {answer}"))
-        return FileDescribed(name, "", usage, digest=key)
-    return FileDescribed(name, answer.text.strip(), usage, answer.model, key)
 
 
 class TurnTaker:
@@ -152,7 +138,7 @@ class TurnTaker:
         """Takes one turn: journals and publishes the answer, or why there is none and what follows from that."""
         await self.pause()
         step = self.steer(step)
-        await self.prepare(step.participant, step.notes)
+        await self.prepare(step.participant, step.notes(self._plan))
         await self._emit(step.start_event)
         await self.settle(step, await self.ask(step, self._emit))
 
@@ -163,25 +149,8 @@ class TurnTaker:
     async def prepare(self, participant: Participant, notes: tuple[str, ...] = ()) -> None:
         """Makes the participant's context fit its model: describes pictures it can't see, and folds old turns."""
         if self._plan.describer and "images" not in participant.reads:
-            await self._describe_pictures(participant, self._plan.describer)
+            await describe_pictures(self._plan, self._plan.describer, participant, self._emit)
         await self.memory.make_room(participant, notes)
-
-    async def _describe_pictures(self, participant: Participant, describer: Participant) -> None:
-        """Describes each file once, for all who need it."""
-        for parts in chain.from_iterable(map(pictures_of, self._state.contexts[participant.name].view.messages[-1:])):
-            if self._may_describe(describer, parts):
-                await self._emit(await describe_file(self._plan, participant, parts, self._emit, self._emit.wants))
-                continue
-            name = file_of(parts[0])["name"]
-            await self._emit(Warned(f"{name} is not described to {participant.name}: {describer.name} must not see it"))
-            await self._emit(FileDescribed(name, "", NOTHING_USED, digest=file_key(parts[0])))
-
-    def _may_describe(self, describer: Participant, parts: Sequence[Part]) -> bool:
-        """Checks that the describer sees nothing private: a participant may be shown only what it has heard."""
-        context = self._state.contexts.get(describer.name)
-        if not context or not self._plan.has_private_words:
-            return True
-        return all(part in self._plan.inputs for part in parts) or context.has_heard(parts)
 
     async def pause(self) -> None:
         if self._plan.delay_between_turns and self._state.turn:
@@ -192,7 +161,8 @@ class TurnTaker:
         if step.hint:  # before the request that contains it, because replays rebuild requests from earlier events
             await emit(step.hint)
         try:
-            with span("invoke_agent", step.participant.name, agent=step.participant.name):
+            earlier = EarlierCalls(step.earlier, self._emit.redactor.value)
+            with span("invoke_agent", step.participant.name, agent=step.participant.name), after_calls(earlier):
                 response = await self._answer_in_time(step, listener)
             return _turn_finished(step, response, listener)
         except JournalError:

@@ -9,6 +9,7 @@ from .helping import DraftDropped, HelpEvent, HintGiven, Role, RunJudged, Veiled
 from .messages import Message
 from .tooling import (
     FabricationSuspected,
+    HeldCall,
     LoopStopped,
     ToolCalled,
     ToolDecided,
@@ -331,11 +332,10 @@ class RunFinished:
 Event = (
     TextDelta | ThinkingDelta | DraftDelta | ToolCallDelta
     | UsageReported | ModelReplied | AttemptFailed | Retrying | ScriptAdvanced | Warned | Veiled
-    | ToolsOffered | ToolProposed | ToolDecided | ToolCalled | ToolReturned | LoopStopped | FabricationSuspected
-    | HelpEvent
-    | RunStarted | RunForked | RunResumed | PromptGiven
-    | PhaseStarted | SpeakerSelected | TurnStarted | HintGiven | TurnFinished | TurnFailed
-    | Summarised | Concluded | RunJudged | BudgetReached | RunFinished
+    | ToolsOffered | ToolProposed | ToolDecided | ToolCalled | ToolReturned | HeldCall | LoopStopped
+    | FabricationSuspected | HelpEvent
+    | RunStarted | RunForked | RunResumed | PromptGiven | PhaseStarted | SpeakerSelected | TurnStarted | HintGiven
+    | TurnFinished | TurnFailed | Summarised | Concluded | RunJudged | BudgetReached | RunFinished
 )  # fmt: skip
 
 DELTAS = (TextDelta, ThinkingDelta, DraftDelta, ToolCallDelta, UsageReported)

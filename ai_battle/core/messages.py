@@ -1,5 +1,6 @@
 """Messages and the parts that they consist of."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import is_
@@ -59,6 +60,11 @@ class ToolCall:
     id: str = ""
     malformed: str = ""
     extra: Mapping[str, Any] = extra_fields()
+
+    @property
+    def arguments_text(self) -> str:
+        """Returns the arguments as JSON, or as they came if they are malformed."""
+        return self.malformed or json.dumps(dict(self.arguments), ensure_ascii=False, default=str)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,9 @@
 """The events of tools: which are offered, which calls may run, and what they returned; and a person's answers."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .exchange import ToolSpec
@@ -67,6 +69,63 @@ class ToolCalled:
 class ToolReturned:
     result: ToolResult
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeldCall:
+    """A participant of a parallel round calls a tool before its turn is heard; `result` is None until it returns.
+
+    Its `ToolCalled` and `ToolReturned` follow with its turn. This one is for a resumed run, in case they never do.
+    """
+
+    speaker: str
+    call: ToolCall
+    result: ToolResult | None = field(default=None, metadata={"sparse": True})
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCall:
+    """A call that was made for an answer before the answer was broken off; `result` is None if it is unknown.
+
+    It `is_fresh` if the same turn is taken again, so that nobody else has done anything since.
+    """
+
+    call: ToolCall
+    result: ToolResult | None = None
+    is_fresh: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCalls:
+    """The calls made for an answer before. What `redact` removes is missing in them."""
+
+    calls: tuple[EarlierCall, ...] = ()
+    redact: Callable[[ToolCall], ToolCall] = lambda call: call
+
+    def as_recorded(self, call: ToolCall) -> ToolCall:
+        """Returns the call as it would be among these."""
+        return self.redact(call) if self.calls else call
+
+
+NO_EARLIER_CALLS = EarlierCalls()
+_earlier: ContextVar[EarlierCalls] = ContextVar("earlier_calls", default=NO_EARLIER_CALLS)
+# A context variable for the reason that budgets are in one: however a strategy nests them, all clients that answer in a
+# turn must know what was done in it.
+
+
+def earlier_calls() -> EarlierCalls:
+    """Returns the calls that were made for this answer before; none of them that may write is run again."""
+    return _earlier.get()
+
+
+@contextmanager
+def after_calls(earlier: EarlierCalls) -> Iterator[None]:
+    """Lets all clients that answer inside know of these calls."""
+    token = _earlier.set(earlier)
+    try:
+        yield
+    finally:
+        _earlier.reset(token)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from typing import Literal
 
 from ..core.client import run_together
 from ..core.errors import ConfigError, ToolError, translate_errors
-from ..core.events import Emit
+from ..core.events import Emit, Warned
 from ..core.ledger import book_tool_call, limit_reached
 from ..core.messages import Text, ToolCall, ToolResult
-from ..core.tooling import ToolCalled, ToolDecided, ToolReturned
+from ..core.tooling import EarlierCall, ToolCalled, ToolDecided, ToolReturned, earlier_calls
 from ..wire.dialects.schemas import call_key
 from .approval import Consent, refusal_words
 from .manager import ToolManager
@@ -25,6 +25,10 @@ MAX_PARALLEL = 8
 MAX_FAILURES = 5
 CIRCLE = "the model goes in a circle"
 REPEATED_QUESTION = "the model asks again for what it was given"
+UNKNOWN_OUTCOME = (
+    "The run was interrupted while this call was running, and it is not known whether it took effect. It is not run "
+    "again now. Find out what happened with a tool that only reads, or say that the outcome is unknown."
+)
 NO_SUCH_TOOLS = "the model calls tools that there are not, or writes calls that can't be read"
 
 
@@ -97,14 +101,18 @@ class _Round:
 class CallGuard:
     """Remembers the calls of one answer, to decide which are not run again or refused, and to detect circles.
 
-    `ended` says why no more calls are run; `excluded` are the tools that keep failing.
+    `ended` says why no more calls are run; `excluded` are the tools that keep failing. Of an answer that is asked for
+    again, `settled` are the results of earlier calls that may write, and `interrupted` earlier calls that only read.
     """
 
     def __init__(self, limits: RunnerLimits) -> None:
         self.ended = ""
         self.excluded: set[str] = set()
+        self.settled: dict[str, ToolResult] = {}
+        self.interrupted: set[str] = set()
         self._limits = limits
         self._known: dict[str, ToolResult] = {}
+        self._unasked: set[str] = set()  # earlier calls that the model has not made again
         self._seen: dict[str, tuple[int, ToolResult]] = {}  # results of volatile calls, with their round
         self._outcomes: dict[tuple[str, str], str] = {}
         self._failures: Counter[str] = Counter()
@@ -128,17 +136,35 @@ class CallGuard:
         """Returns whether the calls ended because they got nowhere, rather than at a limit."""
         return self.ended in (CIRCLE, REPEATED_QUESTION, NO_SUCH_TOOLS)
 
+    def take_over(self, planned: PlannedCall, earlier: EarlierCall) -> None:
+        """Remembers a call of an answer that was broken off. None that may write is run again, unless it failed."""
+        result, key = earlier.result, planned.key
+        if result and result.is_error:
+            return
+        self._unasked.add(key)
+        if planned.writes:
+            self._known.clear()
+            self.settled[key] = result or refusal(planned.call, UNKNOWN_OUTCOME)
+        elif result is None:
+            self.interrupted.add(key)
+        elif earlier.is_fresh and not planned.is_volatile:
+            self._known[key] = result
+
     def result_without_running(self, planned: PlannedCall) -> ToolResult | None:
         """Returns the result of an equal call, if nothing was written since, or a refusal; None if it must run."""
-        self._now.keys.append(planned.key)
+        key = planned.key
+        self._now.keys.append(key)
         if planned.problem:
             self._now.unknown += planned.is_unknown
             if not planned.is_unknown:
                 self._count_failure(planned.tool)
             return refusal(planned.call, planned.problem)
-        round_, seen = self._seen.get(planned.key, (0, None))
-        if known := self._known.get(planned.key) or (seen if round_ == self.rounds else None):
-            self._now.replayed += 1
+        round_, seen = self._seen.get(key, (0, None))
+        known = self.settled.get(key) or self._known.get(key) or (seen if round_ == self.rounds else None)
+        if known:
+            self._now.replayed += key not in self._unasked
+            self._now.has_news |= key in self._unasked
+            self._unasked.discard(key)
             return replace(known, call=planned.call)
         if planned.tool in self.excluded:
             words = f"{planned.tool} failed {MAX_FAILURES} times running and can't be used any more in this answer"
@@ -236,6 +262,10 @@ class CallRunner:
         self._places = asyncio.Semaphore(MAX_PARALLEL)
         self._emit = emit
         self._consent = consent
+        earlier = earlier_calls()
+        self._as_recorded = earlier.as_recorded
+        for each in earlier.calls:
+            self.guard.take_over(self._plan(each.call), each)
 
     async def run(self, calls: Iterable[ToolCall]) -> tuple[ToolResult, ...]:
         """Returns a result for each call, in order."""
@@ -256,18 +286,21 @@ class CallRunner:
                 writes = bool(tool.changes(prepared.arguments))
         except ToolError as error:
             return PlannedCall(call, call_key(call), problem=str(error))
-        return PlannedCall(call, call_key(prepared), prepared, writes, tool.is_volatile)
+        return PlannedCall(call, call_key(self._as_recorded(prepared)), prepared, writes, tool.is_volatile)
 
     async def _result(self, planned: PlannedCall) -> ToolResult:
         # The guard comes first, so that nobody is asked about a call that would not run anyway.
         result = self.guard.result_without_running(planned)
         if result is not None:
-            if planned.problem:
+            if planned.problem or planned.key in self.guard.settled:
                 await self._emit(ToolReturned(result, 0.0))
             return result
         if objection := await self._objection(planned):
             self.guard.remember_denied(planned, result := refusal(planned.call, objection))
             return result
+        if planned.key in self.guard.interrupted:
+            self.guard.interrupted.remove(planned.key)
+            await self._emit(Warned(f"{planned.tool} was interrupted; as it only reads, it is run again."))
         async with self._places:
             await self._emit(ToolCalled(planned.call))
             started = monotonic()

@@ -150,5 +150,7 @@ def test_a_call_that_a_crash_interrupted_is_told_at_the_resume(ai_battle: Run, t
     told = ai_battle("resume", "run", "--trust").out
     again = ai_battle("resume", "run", "--trust").out
 
-    assert told.count("! The run was interrupted during shout: whether that took effect is unknown.") == 1
+    assert (
+        told.count('! The run was interrupted during shout {"text": "hush"}: whether that took effect is unknown.') == 1
+    )
     assert "interrupted during" not in again

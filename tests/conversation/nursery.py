@@ -2,6 +2,9 @@
 
 import asyncio
 import hashlib
+import json
+import os
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,9 +17,11 @@ from ai_battle.core.errors import AIBattleError
 from ai_battle.core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, TurnFinished, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
 from ai_battle.core.ledger import SpendingLimits
-from ai_battle.core.messages import assistant
+from ai_battle.core.messages import Message, ToolCall, assistant
 from ai_battle.core.tokens import estimate_request
-from tests.nursery import note, serve
+from tests.nursery import ROOT, note, serve
+
+from .purse import pay
 
 CALLS = "calls"
 HEARD = "heard"
@@ -69,6 +74,74 @@ def scripted_manager(run_dir: Path) -> ConversationManager:
     )
 
 
+PAY, PAY_EVE = ({"call": {"tool": "pay", "parameters": {"to": to}}} for to in ("ann", "eve"))
+SLOW = {"call": {"tool": "pay_slowly", "parameters": {"to": "ann"}}}
+READ = {"call": {"tool": "rate", "parameters": {"of": "usd"}}}
+GOOD = "Ann was paid in full today, as was agreed: the transfer is in the books."
+
+
+def paying(run_dir: Path, *answers: object, **settings: Any) -> ConversationManager:
+    """From a file: ann calls tools, and so does bob. After a crash both begin their turns as if nothing had been."""
+    scripts = {"ann": answers or (PAY, "I have paid.")}
+    scripts["bob"] = ({"call": {"tool": "pay", "parameters": {"to": "bob"}}}, "So have I.")
+    models = {name: {"type": f"scripted/{name}", "script": [*script]} for name, script in scripts.items()}
+    tools = {"paths": [str(Path(__file__).with_name("purse.py"))], "approval": {"default": "allow"}}
+    discussion = {"goal": "Pay.", "mode": "ai-ai", "turns": 1, "models": models, "tools": tools, **settings}
+    return ConversationManager.from_config({"discussion": discussion}, out=run_dir)
+
+
+def call_in_text(name: str, **arguments: str) -> str:
+    return f"```tool\n{json.dumps({'tool': name, 'parameters': arguments})}\n```"
+
+
+class Wordy(ModelClient):
+    """It calls a tool with other words each time. If it is told that it has called it, it says what it read."""
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        text = request.messages[-1].text
+        if "broken off" in text or not request.tools or any(message.tool_results for message in request.messages):
+            return ModelResponse(assistant(text or "Paid."))
+        name = "bob" if "ann" in text else "ann"
+        return ModelResponse(Message("assistant", (ToolCall("pay", {"to": name, "memo": os.urandom(4).hex()}, "c"),)))
+
+
+async def allow(call: ToolCall, speaker: str) -> bool:
+    return True
+
+
+def with_bank(run_dir: Path) -> ConversationManager:
+    server = {"command": sys.executable, "args": ["-m", "tests.conversation.bank", str(Path.cwd())], "cwd": str(ROOT)}
+    tools = {"mcp": {"servers": {"bank": server}}, "approval": {"default": "allow"}}
+    return paying(run_dir, {"call": {"tool": "bank:pay", "parameters": {"to": "ann"}}}, "I have paid.", tools=tools)
+
+
+def with_helper(run_dir: Path) -> ConversationManager:
+    """Ann's draft calls a tool and is poor; so is what the advised ann says next, and the helper takes over."""
+    pair = {"primary": "ann", "secondary": {"type": "scripted/helper", "script": ["Look again."] * 9 + [GOOD]}}
+    return paying(run_dir, PAY, "I do not know.", PAY, GOOD, collaboration={"pairs": [{**pair, "strategy": "rescue"}]})
+
+
+PAYING: Mapping[str, Callable[[Path], ConversationManager]] = {
+    "native": paying,
+    "in text": lambda run_dir: paying(run_dir, call_in_text("pay", to="ann"), "I have paid."),
+    "parallel": lambda run_dir: paying(run_dir, execution={"parallel": True}),
+    "in a draft": with_helper,
+}
+FURTHER: Mapping[str, Callable[[Path], ConversationManager]] = {
+    "of a server": with_bank,
+    "rounds": lambda run_dir: paying(run_dir, PAY, PAY_EVE, READ, "I have paid."),
+    "rounds in parallel": lambda run_dir: paying(
+        run_dir, PAY, PAY_EVE, READ, "I have paid.", execution={"parallel": True}
+    ),
+    "wordy": lambda run_dir: ConversationManager(
+        [Participant("ann", Wordy()), Participant("bob", Wordy())],
+        goal="Pay.",
+        turns=1,
+        out=run_dir,
+        tools=[pay],
+        approve=allow,
+    ),
+}
 KINDS: Mapping[str, Callable[[Path], ConversationManager]] = {
     "plain": oracles,
     "random": lambda run_dir: oracles(run_dir, speaker_selection="random", seed=7),
@@ -91,7 +164,7 @@ async def play(action: str, run_dir: Path, kind: str) -> None:
         elif kind == "scripted" and isinstance(event, ModelReplied | AttemptFailed):
             note(calls, "called")
 
-    manager = KINDS[kind](run_dir)
+    manager = {**KINDS, **PAYING, **FURTHER}[kind](run_dir)
     if action == "run":
         await manager.run_discussion(listen)
     else:

@@ -90,10 +90,12 @@ class UsageReported:
     """The usage that a provider has reported so far in a reply. Only the code that books the reply receives it.
 
     `unread` is the size in bytes of an unstreamed answer that broke off or is invalid; it was paid for all the same.
+    A request that never `is_sent` costs nothing.
     """
 
     usage: Usage
     unread: int = 0
+    is_sent: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +131,7 @@ class Retrying:
 
 @dataclass(frozen=True, slots=True)
 class ScriptAdvanced:
-    """A scripted model has used an entry of its script; a successor starts at `position`.
-
-    `speaker` is filled in by the discussion.
-    """
+    """A scripted model, that of `speaker`, has used an entry of its script; a successor starts at `position`."""
 
     position: int
     speaker: str = ""

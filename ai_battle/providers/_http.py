@@ -189,13 +189,13 @@ class HttpClient(ModelClient):
             raise
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        reader, response = self.api.reader(), None
+        reader, response, is_sent = self.api.reader(), None, asyncio.Event()
         try:
             sent = await self.api.encode(request)
             if sent.left_out or sent.clamped:
                 await self._warn(sent, request, emit)
             deadlines = self._deadlines if request.wants.stream else self._patient
-            response = await self._attempt(sent, reader, emit, Clocks(deadlines, self._where))
+            response = await self._attempt(sent, reader, emit, Clocks(deadlines, self._where), is_sent.set)
             return response
         except ProviderError as error:
             await self._explain(error, reader)
@@ -203,11 +203,13 @@ class HttpClient(ModelClient):
         finally:
             # A broken answer is charged too, and often reports the tokens of the request at its beginning.
             if response is None:
-                await self._report(reader.bill, emit)
+                await self._report(reader.bill, emit, is_sent=is_sent.is_set())
 
-    async def _attempt(self, sent: HttpRequest, reader: StreamReader, emit: Emit, clocks: Clocks) -> ModelResponse:
+    async def _attempt(
+        self, sent: HttpRequest, reader: StreamReader, emit: Emit, clocks: Clocks, on_sent: Callable[[], None]
+    ) -> ModelResponse:
         with clocks:
-            async with await self.transport.send("POST", sent.path, sent.body, sent.headers) as reply:
+            async with await self.transport.send("POST", sent.path, sent.body, sent.headers, on_sent) as reply:
                 if reply.status >= 300:
                     raise http_error(reply.status, await reply.whole(), reply.headers)
                 if reply.headers.get("content-type", "").startswith("application/json"):
@@ -278,10 +280,11 @@ class HttpClient(ModelClient):
             await emit(TextDelta(text))
         return response
 
-    async def _report(self, bill: Any, emit: Emit) -> None:
-        """Reports the usage of a reply that failed."""
-        if bill and (usage := self.api.usage(bill)) != UNKNOWN_USAGE:
-            await emit(UsageReported(usage))
+    async def _report(self, bill: Any, emit: Emit, *, is_sent: bool = True) -> None:
+        """Reports the usage of a reply that failed, or that the request was never sent."""
+        usage = self.api.usage(bill) if bill else UNKNOWN_USAGE
+        if not is_sent or usage != UNKNOWN_USAGE:
+            await emit(UsageReported(usage, is_sent=is_sent))
 
     async def _warn(self, sent: HttpRequest, request: ModelRequest, emit: Emit) -> None:
         """Warns of changed options, once for each or, if the request wants that, each time."""

@@ -207,6 +207,7 @@ class ReplyListener:
             self.pieces.append(event.name + event.arguments)
         elif isinstance(event, UsageReported):
             self.reported, self.unread = event.usage, max(self.unread, event.unread)
+            self.is_sent = event.is_sent
             return ignore(event)
         return self.emit(event)
 

@@ -2,7 +2,7 @@
 
 import os
 import zlib
-from collections.abc import AsyncGenerator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from functools import cache
 from types import ModuleType
 from typing import Any
@@ -33,8 +33,11 @@ class SdkTransport(Transport):
     async def require_listener(self) -> None:
         """Does nothing, as only the SDK knows the address of a variant such as Vertex."""
 
-    async def exchange(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[str, HttpReply]:
+    async def exchange(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], on_sent: Callable[[], None]
+    ) -> tuple[str, HttpReply]:
         """Calls the SDK. All its exceptions, such as those for credentials, become `ProviderError`."""
+        on_sent()  # an SDK does not say when it sends
         with translate_errors(str(self.access), ProviderError):
             response = await self.wait_for(self._send(method, url, body, {**_headers(self.access), **headers}))
         encoding = response.headers.get("content-encoding", "identity")

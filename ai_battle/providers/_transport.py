@@ -171,12 +171,20 @@ class Transport(ABC):
     breaks: tuple[type[Exception], ...] = (OSError,)
 
     async def send(
-        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = NO_HEADERS
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        headers: Mapping[str, str] = NO_HEADERS,
+        on_sent: Callable[[], None] = lambda: None,
     ) -> HttpReply:
-        """Sends a request, and again where redirects within the same origin lead. The caller closes the reply."""
+        """Sends a request, and again where redirects within the same origin lead. The caller closes the reply.
+
+        `on_sent` is called when the server may have begun to read the request, before there is a reply.
+        """
         url = self.root + path
         for _ in range(MOST_REDIRECTS + 1):
-            url, reply = await self.exchange(method, url, body, headers)
+            url, reply = await self.exchange(method, url, body, headers, on_sent)
             if reply.status not in REDIRECTS:
                 return reply
             await reply.close()
@@ -184,7 +192,9 @@ class Transport(ABC):
         raise Unreachable(f"{self.access}: redirects more than {MOST_REDIRECTS} times. Is base_url right?")
 
     @abstractmethod
-    async def exchange(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[str, HttpReply]:
+    async def exchange(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], on_sent: Callable[[], None]
+    ) -> tuple[str, HttpReply]:
         """Sends one request; returns its whole URL and the answer, which the caller closes."""
 
     async def wait_for(self, work: Awaitable[T]) -> T:
@@ -230,9 +240,11 @@ class AiohttpTransport(Transport):
         usual = {"content-type": "application/json", "user-agent": "ai-battle", "accept-encoding": "gzip"}
         self._headers = CIMultiDict({**usual, **access.headers})
 
-    async def exchange(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> tuple[str, HttpReply]:
+    async def exchange(
+        self, method: str, url: str, body: bytes, headers: Mapping[str, str], on_sent: Callable[[], None]
+    ) -> tuple[str, HttpReply]:
         mine = _without_empty({**self._headers, **headers}) if headers else self._headers
-        response = await self.wait_for(self._request(method, URL(url), body, mine))
+        response = await self.wait_for(self._request(method, URL(url), body, mine, on_sent))
         if response.headers.get("Server") == "llama.cpp":
             _use_once(response)
 
@@ -263,20 +275,20 @@ class AiohttpTransport(Transport):
             raise connection_fault(error, self.access) from error
 
     async def _request(
-        self, method: str, url: URL, body: bytes, headers: Headers, *, again: bool = True
+        self, method: str, url: URL, body: bytes, headers: Headers, on_sent: Callable[[], None], *, again: bool = True
     ) -> aiohttp.ClientResponse:
         session = await loop_resource(AiohttpTransport, _session)
         data = BytesIO(body) if len(body) > _STREAMED_FROM_BYTES else body or None
         try:
             return await session.request(
                 method, url, data=data, headers=headers, timeout=self._timeout,
-                allow_redirects=False, proxy=self._proxy or None,
+                allow_redirects=False, proxy=self._proxy or None, trace_request_ctx=on_sent,
             )  # fmt: skip
         except aiohttp.ClientOSError as error:
             if not again or not isinstance(error.__cause__ or error, aiohttp.ClientConnectionResetError):
                 raise
             # The server had closed a pooled connection before the whole request was sent, so it can't have answered.
-            return await self._request(method, url, body, headers, again=False)
+            return await self._request(method, url, body, headers, on_sent, again=False)
 
 
 def _without_empty(headers: Mapping[str, str]) -> Headers:
@@ -296,7 +308,15 @@ def _session() -> aiohttp.ClientSession:
     It leaves bodies compressed, as aiohttp fails without their status if it can't decompress them.
     """
     connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60, ttl_dns_cache=300)
-    return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)
+    tracing = aiohttp.TraceConfig()
+    tracing.on_request_headers_sent.append(_call_on_sent)
+    return aiohttp.ClientSession(
+        connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False, trace_configs=[tracing]
+    )
+
+
+async def _call_on_sent(_: aiohttp.ClientSession, context: Any, __: aiohttp.TraceRequestHeadersSentParams) -> None:
+    context.trace_request_ctx()
 
 
 async def decompress(encoding: str, chunks: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from ai_battle import ConversationManager
 from ai_battle.benchmark.loading import load
 from ai_battle.benchmark.run import begin, run
 from ai_battle.core.events import Event, EventLog, ModelReplied
-from ai_battle.core.exchange import Usage
+from ai_battle.core.exchange import ModelRequest, Usage
 from ai_battle.core.helping import DraftDropped
+from ai_battle.core.messages import user
+from ai_battle.providers import openai
+from ai_battle.providers._calls import ProviderCaller
 from ai_battle.testing import FAULTS, FakeProvider, FakeProviders, fault, reply
 from tests.server.serving import serving, until
 
@@ -149,6 +153,28 @@ async def test_who_leaves_a_stream_has_paid_for_what_came(fakes: FakeProviders, 
     assert (entry.estimated, entry.failed) == (True, True)
     assert entry.usage.output_tokens == pytest.approx(fake.bill.output_tokens, abs=100)
     assert 40 < entry.usage.output_tokens < 400
+
+
+@pytest.mark.parametrize(("scheme", "entries"), [("https", 0), ("http", 1)])
+async def test_who_leaves_before_the_request_was_sent_has_paid_nothing(scheme: str, entries: int) -> None:
+    """A server that accepts connections and says nothing: TLS waits for it to begin, and a plain request is sent."""
+    has_come, log = asyncio.Event(), EventLog()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer):
+            await reader.read(1)
+            has_come.set()
+            await reader.read()
+
+    async with await asyncio.start_server(accept, "127.0.0.1", 0) as server:
+        url = f"{scheme}://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        client = ProviderCaller(openai.create("gpt-4o", base_url=url, api_key="k"), "openai/gpt-4o")
+        asking = asyncio.ensure_future(client.complete(ModelRequest((user("How much?"),)), log))
+        await has_come.wait()
+        asking.cancel()
+        await asyncio.wait([asking])
+
+    assert len([event for event in log.events if isinstance(event, ModelReplied)]) == entries
 
 
 @pytest.mark.parametrize("path", BODIES)

@@ -17,7 +17,7 @@ from ..core import plugins
 from ..core.errors import BudgetExceeded, ConfigError, JobLost, NoSuchRecord
 from ..core.files import write_private
 from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
-from ..core.texts import each_text
+from ..core.texts import each_text, in_dollars
 from ..executors import EXECUTORS, Executor
 from .forecast import forecast
 from .loading import LoadOptions, frozen_heap, load
@@ -253,9 +253,9 @@ class BenchmarkRunner:
         """Waits while running samples may leave enough budget: an aborted sample is wasted money."""
         while not self._ended_by and not self._fits(setting):
             if not self._running:
-                spent, next_one = f"${self._dollars:.4f} are spent", f"the next sample of {setting!r}"
+                spent, next_one = f"{in_dollars(self._dollars)} are spent", f"the next sample of {setting!r}"
                 way_out = "" if self._is_measured(setting) else "; 'max_tokens' of its models makes that less"
-                cost = f"may cost ${self._may_cost(setting):.4f}{way_out}"
+                cost = f"may cost {in_dollars(self._may_cost(setting))}{way_out}"
                 self._end_by("cost_usd", f"{self._limit_text}: {spent}, and {next_one} {cost}")
                 break
             self._settled.clear()

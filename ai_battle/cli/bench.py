@@ -81,7 +81,7 @@ def run(suite: str, out: Path | None, **how: Any) -> int:
 @command.command("resume")
 @click.argument("results", type=FOLDER)
 @click.option("--max-cost", type=click.FloatRange(0), metavar="USD", help="Another limit for all that it may cost.")
-@click.option("--retry-failed", is_flag=True, help="Play the samples again whose calls failed.")
+@click.option("--retry-failed", is_flag=True, help="Play the samples again that failed or got no grade.")
 @for_samples
 def resume(results: Path, **how: Any) -> int:
     """Continue the benchmark in RESULTS that did not end. Nothing that is finished is done again."""

@@ -17,7 +17,7 @@ from ..core.object_store import shown_path
 from ..core.texts import about, printable
 from ..reporting.benchmark_report import REPORT, write_benchmark_reports
 from ..reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks
-from ..reporting.figures import NO_FIGURE, TASKS, clock, count_of, dollars, percent, seconds
+from ..reporting.figures import NO_FIGURE, TASKS, clock, count_of, dollars, percent, seconds, with_sign
 from .output import print_json
 from .tables import show_columns
 
@@ -237,4 +237,4 @@ def _change_cells(change: Change) -> Iterator[str]:
     yield " to ".join(map(_points, found.interval))
     yield f"{change.found.p_holm:.3g}"
     yield str(found.count)
-    yield NO_FIGURE if change.cost is None else f"{change.cost * TASKS:+.4f}"
+    yield NO_FIGURE if change.cost is None else with_sign(change.cost * TASKS, dollars)

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from ..conversation.reading import progress
 from ..core.errors import ConfigError
 from ..core.files import lock_directory
 from ..core.texts import one_line
-from ..reporting.exports import export
+from ..reporting.exports import export, require_format
 from .arguments import run_dir
 from .output import without_secrets, write_file
 
@@ -30,19 +31,33 @@ SUFFIXES = {"openai": "json", "finetune": "finetune.jsonl", "dpo": "dpo.jsonl"}
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, or a folder for several formats.")
 def command(run_dir: Path, formats: str, output: Path | None) -> None:
     """Write the run of RUN_DIR in one or more formats. They go to standard output unless --output names a place."""
-    wanted = [name.strip() for name in formats.split(",") if name.strip()]
+    wanted = [*filter(None, map(str.strip, formats.split(",")))]
     if output is None and len(wanted) > 1:
         raise ConfigError(f"{len(wanted)} formats don't fit on one output; name a folder with --output.")
-    exports = {name: export(run_dir, name) for name in wanted}  # nothing is written if one of them is unknown
-    for name, pieces in exports.items():
+    for name in wanted:  # nothing is written if one of them is unknown
+        require_format(name)
+    write = partial(_try_to_write, run_dir, output, several=len(wanted) > 1)
+    errors = [*filter(None, map(write, wanted))]
+    if len(errors) < len(wanted):
+        _tell_of_ending(run_dir)
+    if errors:
+        raise ConfigError("\n".join(errors))
+
+
+def _try_to_write(run_dir: Path, output: Path | None, name: str, *, several: bool) -> str:
+    """Returns why there is nothing to write: of a run without drafts there are no pairs, but all other formats."""
+    try:
+        pieces = export(run_dir, name)
         if output is None:
             sys.stdout.writelines(pieces)
-            continue
-        place = _place(output, run_dir, name, several=len(wanted) > 1)
+            return ""
+        place = _place(output, run_dir, name, several=several)
         with lock_directory(run_dir) if place.absolute().is_relative_to(run_dir.absolute()) else nullcontext():
             write_file(place, pieces, "--output")
         click.echo(str(place), err=True)
-    _tell_of_ending(run_dir)
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 def _tell_of_ending(run_dir: Path) -> None:

@@ -12,7 +12,7 @@ from ..core.exchange import NOTHING_USED, Usage
 from ..core.texts import printable
 from ..reporting.figures import cost, count_of
 from ..wire.genai import usage_to_json
-from .output import bill, print_json
+from .output import bill, opening_text, print_json
 from .planned import MODE, PlannedRun, runs_by_variant
 from .tools import tool_descriptions
 
@@ -62,7 +62,7 @@ def _show_series(runs: Sequence[PlannedRun], kind: str, *, as_json: bool) -> Non
 def _show(expected: Iterable[Expected]) -> None:
     for one in expected:
         click.secho(f"\n{printable(one.name)} {one.model}", bold=True)
-        for role, text in (("system", one.request.system), *((m.role, m.text) for m in one.request.messages)):
+        for role, text in (("system", one.request.system), *((m.role, opening_text(m)) for m in one.request.messages)):
             if text:
                 click.echo(f"  {role}: {printable(text)}".replace("\n", "\n    "))
         _show_files(one)

@@ -33,13 +33,12 @@ from ..core.events import (
 from ..core.exchange import NOTHING_USED, Usage
 from ..core.helping import HintGiven
 from ..core.ledger import Ledger
-from ..core.messages import Message, Text
 from ..core.texts import one_line, printable
 from ..core.tokens import estimate_text
 from ..providers.person import NAME as PERSON
 from ..reporting.figures import clock, cost
 from ..reporting.sentences import STOPS, audience_text
-from .output import tokens
+from .output import opening_text, tokens
 from .remarks import NOTICES, Remarks, is_wanted, text_said
 from .screen import MarkdownStream, Screen
 
@@ -49,7 +48,6 @@ REMARK_COLOUR = 130
 TICK_SECONDS = 0.25
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 DRAFT_SHOWN = 40
-LONG, SHOWN = 4_000, 1_000  # characters: an opening text over LONG is cut to SHOWN
 YOUR_TURN = "your turn: Enter says it, an empty line passes, /help shows more"
 
 
@@ -114,7 +112,7 @@ class PlainLines:
             case RunStarted():
                 return _heading(event)
             case PromptGiven(message=message):
-                return _opening(message)
+                return opening_text(message)
             case TurnFinished():
                 return _paragraph(event, thought=event.message.thinking if self._options.verbose else "")
             case Concluded(speaker=speaker, text=text) if text:
@@ -256,7 +254,7 @@ class LiveView:
         self._show_status()
 
     def _open(self, event: PromptGiven) -> None:
-        opening = printable(_opening(event.message))
+        opening = printable(opening_text(event.message))
         if opening != self._name:  # a short topic was shown as the name of the run
             self._screen.stream(opening)
             self._screen.end_line()
@@ -372,15 +370,6 @@ def _paragraph(turn: TurnFinished, thought: str) -> str:
     before = f"[thinking] {turn.speaker}: {thought.rstrip()}\n" if thought else ""
     line = f"{before}[{turn.turn}] {turn.speaker}{to and f' ({to})'}: {turn.message.text.strip()}"
     return f"{line}\n! {STOPS[turn.stop]}" if turn.stop in STOPS else line
-
-
-def _opening(message: Message) -> str:
-    """Returns the text that opens the discussion; of a long one, such as a file, only the beginning."""
-    texts = (part.text for part in message.parts if isinstance(part, Text))
-    return "".join(
-        text if len(text) <= LONG else f"{text[:SHOWN].rstrip()}\n[... {len(text) - SHOWN:,} more characters]\n\n"
-        for text in texts
-    ).strip()
 
 
 def view(out: TextIO, options: ViewOptions = ViewOptions()) -> LiveView | PlainLines:

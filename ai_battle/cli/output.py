@@ -1,4 +1,4 @@
-"""Prints JSON and usage for people and programs, without control characters and secrets."""
+"""Formats JSON, usage and opening messages for people and programs, without control characters and secrets."""
 
 import json
 import os
@@ -11,9 +11,11 @@ import click
 from ..core.errors import ConfigError
 from ..core.exchange import Usage
 from ..core.files import write_whole
+from ..core.messages import Document, Image, Message, Part, Text
 from ..core.redaction import Redactor
 from ..core.texts import about, printable
 from ..reporting.figures import compact, cost
+from ..reporting.sentences import attachment
 
 
 def _redactor() -> Redactor:
@@ -55,3 +57,23 @@ def tokens(usage: Usage) -> str:
 def bill(usage: Usage) -> str:
     """Formats usage as tokens and dollars."""
     return f"{tokens(usage)}, {cost(usage.cost_usd)}"
+
+
+LONG, SHOWN = 4_000, 1_000
+"""Characters: an opening text over LONG is cut to SHOWN."""
+
+
+def opening_text(message: Message) -> str:
+    """Returns the text that opens the discussion, with attached files described; of a long one only the beginning."""
+    return "".join(map(_opening_part, message.parts)).strip()
+
+
+def _opening_part(part: Part) -> str:
+    match part:
+        case Text(text) if len(text) > LONG:
+            return f"{text[:SHOWN].rstrip()}\n[... {len(text) - SHOWN:,} more characters]\n\n"
+        case Text(text):
+            return text
+        case Image() | Document():
+            return f"[{attachment(part)}]\n\n"
+    return ""

@@ -24,6 +24,7 @@ from ..core.texts import visible
 from ..core.tooling import Answer
 from .live import LiveView, PlainLines
 from .output import without_secrets
+from .screen import show_paragraph
 
 try:
     import termios
@@ -250,7 +251,7 @@ async def read_line(prompt: str) -> str | None:
         return await keyboard(prompt)
     note, _, prompt = prompt.rpartition("\n")
     if note:
-        print(note)
+        show_paragraph(note)
     with _terminal_as_it_was():
         typed = await read_in_thread(lambda: _edit(prompt))
     _remember(typed or "")

@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from ..assembly.discussion import native_file_kinds
 from ..config.discussion import InputFile, InputFiles
@@ -21,6 +21,12 @@ from .attachments import part_size
 MOST_PICTURE_BYTES, MOST_BYTES = 8 * MIB, 20 * MIB
 """Limits of all pictures together, which are shrunk to fit, and of all files as they are sent."""
 TEXTS = ("text", "code", "csv", "json")
+TYPES_IN_NAMES = {
+    ".pdf": "pdf",
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".webp"), "image"),
+    **dict.fromkeys((".mp4", ".mov", ".webm", ".mkv", ".avi"), "video"),
+}
+"""The types of files whose names promise more than text."""
 _SHARED = ("max_resolution", "frames", "resend")
 NATIVE_KINDS = FILE_KINDS - {"images"}
 
@@ -70,11 +76,13 @@ def problems(loaded: LoadedDiscussion) -> Iterator[Problem]:
             yield Problem(each.place, each.error)
 
 
-def read_parts(path: str, base: Path) -> tuple[Part, ...]:
-    """Reads a file into message parts. Raises `ConfigError` if it can't be read or sent."""
+def read_attachment(path: str, base: Path) -> Inputs:
+    """Reads a file that a person names. Raises `ConfigError` if it can't be read or sent."""
     if not path:
         raise ConfigError("Name a file: /attach FILE.")
-    return read_file(_path_of(_file_at(path), base), path, ReadingOptions(native=NATIVE_KINDS)).parts
+    file = _file_at(path)
+    content = read_file(_path_of(file, base), path, ReadingOptions(native=NATIVE_KINDS))
+    return Inputs(content.parts, _notes_on(file, content))
 
 
 def _read_files(loaded: LoadedDiscussion) -> list[_InputRead]:
@@ -163,9 +171,7 @@ def _read(named: _NamedFile, base: Path, options: ReadingOptions) -> _InputRead:
         if named.found and isinstance(error, NothingToSend):
             return _InputRead(named.place, notes=(f"Left out: {error}.",))
         return _InputRead(named.place, error=str(error))
-    return _InputRead(
-        named.place, content, notes=(*_type_mismatch(file, content), *(f"{note}." for note in content.notes))
-    )
+    return _InputRead(named.place, content, notes=_notes_on(file, content))
 
 
 def _path_of(file: InputFile, base: Path) -> Path:
@@ -183,12 +189,18 @@ def _path_of(file: InputFile, base: Path) -> Path:
     return path
 
 
+def _notes_on(file: InputFile, content: FileContent) -> tuple[str, ...]:
+    return (*_type_mismatch(file, content), *(f"{note}." for note in content.notes))
+
+
 def _type_mismatch(file: InputFile, content: FileContent) -> Iterator[str]:
-    stated = "text" if file.type == "code" else file.type
+    in_name = TYPES_IN_NAMES.get(PurePath(file.path).suffix.lower())
+    stated = "text" if file.type == "code" else file.type or in_name
+    says = "the configuration says" if file.type else "its name says"
     kind = "text" if content.kind in TEXTS else content.kind
     if stated and stated != kind:
         actual, wrong = _with_article(kind), _with_article(stated)
-        yield f"{file.path} is {actual}, not {wrong} as the configuration says; it is sent as {actual}."
+        yield f"{file.path} is {actual}, not {wrong} as {says}; it is sent as {actual}."
 
 
 def _with_article(kind: str) -> str:

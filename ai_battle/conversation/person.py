@@ -17,7 +17,7 @@ from ..core.errors import ConfigError, ProviderError
 from ..core.events import Emit, SpeakerSelected, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.messages import Message, Part, assistant
-from .inputs import read_parts
+from .inputs import read_attachment
 from .participant import WITHOUT_WORDS, reason_without_words
 
 Reader: TypeAlias = Callable[[str], Awaitable[str | None]]
@@ -164,10 +164,11 @@ class PersonClient(ModelClient):
     async def _attach(self, path: str, files: dict[str, tuple[Part, ...]]) -> str:
         """Reads a file in a thread, so that a large one does not block participants who are speaking."""
         try:
-            files[path] = await asyncio.to_thread(read_parts, path, self._base)
+            read = await asyncio.to_thread(read_attachment, path, self._base)
         except ConfigError as error:
             return str(error)
-        return f"{path} goes with what you say next."
+        files[path] = read.parts
+        return " ".join((f"{path} goes with what you say next.", *read.warnings))
 
 
 def _split_name(text: str, names: Sequence[str]) -> tuple[str, str]:

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from ..core.errors import ConfigError, JournalError
@@ -64,12 +64,18 @@ def _open_status(run_dir: Path) -> str:
 
 
 def _ends(journal: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the first and the last whole line of a journal, each an empty mapping if damaged."""
+    """Returns the line of a journal that begins the run and its last whole line, each empty if damaged."""
     with journal.open("rb") as file:
-        first = file.readline()
+        first = parse_line(file.readline()) or {}
+        if PurePath(str(first.get("run_dir"))).name != journal.parent.name:
+            first = next(filter(None, map(_beginning, file)), first)  # the journal of a fork begins with its origin's
         file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
         lines = file.read().split(b"\n")[:-1]  # text after the last newline is a line that is being written
-    return parse_line(first) or {}, parse_line(lines[-1] + b"\n" if lines else b"") or {}
+    return first, parse_line(lines[-1] + b"\n" if lines else b"") or {}
+
+
+def _beginning(line: bytes) -> dict[str, Any] | None:
+    return parse_line(line) if b'"type":"run_started"' in line else None
 
 
 def run_directories(folder: Path = RUNS_FOLDER) -> Sequence[Path]:

@@ -19,7 +19,7 @@ from .errors import BudgetExceeded
 from .events import BudgetReached, ModelReplied
 from .exchange import NOTHING_USED, Usage
 from .plugins import check_options
-from .texts import limit_amount
+from .texts import in_dollars, limit_amount
 
 ROUNDING = 1e-9  # dollars by which sums of floats may be off
 RUN = "the run"
@@ -214,7 +214,8 @@ class Budget:
             if quote.rates is None and reached.used < reached.allowed - ROUNDING:
                 return BudgetExceeded(unpriced_reason(quote.model))
             words = (
-                f"${reached.used:.4f} of ${reached.allowed:.4g} are spent, and the call may cost ${reached.needed:.4f}"
+                f"{in_dollars(reached.used)} of {in_dollars(reached.allowed)} are spent, "
+                f"and the call may cost {in_dollars(reached.needed)}"
             )
         return BudgetExceeded(
             f"The limit of {self.payer} leaves no room for a call of {quote.model}: {words}.", reached

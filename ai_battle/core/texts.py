@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, cached_property, lru_cache
+from math import floor, log10
 from operator import is_
 from typing import Any, get_args
 from urllib.parse import urlsplit, urlunsplit
@@ -32,6 +33,8 @@ USER_KEYS = frozenset({"arguments", "parameters", "schema", "output_schema", "se
 NO_KEYS: frozenset[str] = frozenset()
 TEXTLESS = frozenset({int, float, bool, bytes, type(None)})
 """Types that hold no text; most values are of these."""
+LEAST_DOLLARS = 1e-9
+"""No token is cheaper; less is what sums of fractions leave over."""
 CACHED_VALUES = 50
 """The number of unchanged values that are remembered."""
 _CONTROL = bytes([*range(9), *range(11, 32), 127])
@@ -321,6 +324,15 @@ def _escape_line(line: str, risk: re.Pattern[str]) -> str:
 def _closes(line: str, fence: str) -> bool:
     stripped = line.strip()
     return len(stripped) >= len(fence) and set(stripped) == {fence[0]}
+
+
+def in_dollars(amount: float) -> str:
+    """Formats dollars: whole cents from a dollar on, four digits below, and two telling ones of what is smaller."""
+    if amount >= 1:
+        return f"${amount:,.2f}"
+    if amount >= 0.0001:
+        return f"${amount:.4f}"
+    return f"${amount:.{1 - floor(log10(amount))}f}" if amount >= LEAST_DOLLARS else "$0"
 
 
 def limit_amount(limit: str, value: float) -> str:

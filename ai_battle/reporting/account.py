@@ -25,6 +25,8 @@ from ..core.exchange import NOTHING_USED, Usage
 from ..core.helping import HelpSummed, HintGiven, RunJudged
 
 UNFINISHED = "unfinished"
+OVERHEAD = "selecting, summarising, concluding"
+"""What models are called for outside of turns."""
 MAX_BARS = 120
 MAX_HINTS = 200
 LONGEST_TITLE = 120
@@ -230,6 +232,11 @@ class RunAccount:
         self.participants |= {each: ParticipantStats(each, type_) for each, type_ in event.participants.items()}
         self.config = str(event.settings.get("config", ""))
         self.goal = str(self.discussion.get("goal") or self.discussion.get("initial_prompt") or "")
+
+    @property
+    def own_turns(self) -> int:
+        """The turns of this run: those that a fork has taken over are another run's, as is their usage."""
+        return sum(each.turns for each in self.participants.values())
 
     @property
     def title(self) -> str:

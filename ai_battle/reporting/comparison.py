@@ -18,7 +18,7 @@ from ..core.events import Concluded, ModelReplied, RunForked, TurnFinished
 from ..core.exchange import NOTHING_USED, Usage
 from .account import RunAccount, account
 from .exports import write_whole
-from .figures import dollars, score
+from .figures import dollars, score, with_sign
 from .pages import page
 
 COMPARISON = "comparison.html"
@@ -128,7 +128,7 @@ class MeasuredChange:
         words, (low, high) = self.measure.words, self.interval
         after, before = words(fmean(self.after)), words(fmean(self.before))
         means = f"{self.measure.name}: {self.variant} {after}, {self.against} {before}"
-        between = f"{_with_sign(self.change, words)}, between {_with_sign(low, words)} and {_with_sign(high, words)}"
+        between = f"{with_sign(self.change, words)}, between {with_sign(low, words)} and {with_sign(high, words)}"
         return f"{means}: {between}. {'That is more than chance.' if self.is_clear else 'That may be chance.'}"
 
     def to_json(self) -> dict[str, Any]:
@@ -137,17 +137,8 @@ class MeasuredChange:
         return {**names, **values, "clear": self.is_clear}
 
 
-def _with_sign(value: float, words: Callable[[float], str]) -> str:
-    return f"{'-' if value < 0 else '+'}{words(abs(value))}"
-
-
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.3g}"
-
-
-def _dollars(amount: float) -> str:
-    """Formats a mean or a difference, of which "under $0.0001" would say too little."""
-    return f"${amount:.6f}" if 0 < amount < 0.0001 else dollars(amount)
 
 
 RIGHT = Measure("has what is expected", lambda run: run.is_right, lambda share: f"{share:.0%}", is_rate=True)
@@ -155,7 +146,7 @@ MEASURES = (
     Measure("words", lambda run: sum(len(turn.message.text.split()) for turn in run.turns.values()), _number),
     Measure("turns", lambda run: len(run.turns), _number),
     Measure("tokens", lambda run: run.usage.total_tokens, _number),
-    Measure("cost", lambda run: run.usage.cost_usd, _dollars),
+    Measure("cost", lambda run: run.usage.cost_usd, dollars),
 )
 
 

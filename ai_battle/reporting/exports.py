@@ -21,9 +21,9 @@ from ..core.plugins import near
 from ..core.texts import about, cell, code_block, contain_markdown
 from ..wire.genai import message_to_json
 from ..wire.openai import encode_request
-from .account import ParticipantStats, RunAccount, account
+from .account import OVERHEAD, ParticipantStats, RunAccount, account
 from .figures import colour, count, count_of, dollars, duration, moment
-from .pages import page
+from .pages import fold_title, page
 from .sentences import (
     HELP_HEADS,
     arguments,
@@ -77,7 +77,7 @@ def _section(view: TurnView | TimelineEntry) -> str:
         case TurnView(event=failed):
             return "\n\n".join((*filter(None, map(_entry, view.entries)), f"> {cell(sentence(failed))}"))
         case TimelineEntry(event=PromptGiven() as prompt):
-            return "\n\n".join(("## The prompt", *filter(None, map(_part, prompt.message.parts))))
+            return "\n\n".join(("## The prompt", *filter(None, map(_prompt_part, prompt.message.parts))))
         case TimelineEntry(event=PhaseStarted() as phase):
             return f"## {cell(phase_title(phase))}\n\n> {cell(phase_words(phase))}"
         case TimelineEntry(event=Concluded() as outcome) if outcome.text:
@@ -116,6 +116,11 @@ def _part(part: Part | ToolCard) -> str:
     return ""
 
 
+def _prompt_part(part: Part) -> str:
+    title = fold_title(part)
+    return _details(cell(title), _part(part)) if title else _part(part)
+
+
 def _details(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>\n\n{body}\n\n</details>" if body else ""
 
@@ -123,8 +128,8 @@ def _details(title: str, body: str) -> str:
 def _table(found: RunAccount) -> str:
     rows = [_row(each) for each in found.participants.values()]
     if found.overhead.total_tokens:
-        rows.append(_cells("*selecting and summarising*", "", "", "", found.overhead))
-    total = _cells("**all**", "", count(found.turns), duration(found.seconds), found.usage)
+        rows.append(_cells(f"*{OVERHEAD}*", "", "", "", found.overhead))
+    total = _cells("**all**", "", count(found.own_turns), duration(found.seconds), found.usage)
     head = "| | model | turns | time | tokens in | tokens out | cost |\n|---|---|--:|--:|--:|--:|--:|"
     judging = [_cells("*judging, apart*", "", "", "", found.judging)] if found.judging.total_tokens else []
     return "\n".join(("---", "", head, *rows, total, *judging, ""))
@@ -164,6 +169,7 @@ def html(run_dir: Path) -> Iterator[str]:
         colours={name: colour(n) for n, name in enumerate(run.participants)},
         timeline=timeline(run_dir),
         help_heads=HELP_HEADS,
+        overhead=OVERHEAD,
         pictures=PICTURES,
     )
 
@@ -228,10 +234,15 @@ FORMATS: Mapping[str, Callable[[Path], Iterator[str]]] = {
 
 
 def export(run_dir: Path, format: str) -> Iterator[str]:  # noqa: A002 - the option's name
-    """Yields the run in one of `FORMATS`, in pieces. Raises `ConfigError` for an unknown format."""
-    if format not in FORMATS:
-        raise ConfigError(f"There is no export format {format!r}{near(format, list(FORMATS))}")
+    """Yields the run in one of `FORMATS`, in pieces. Raises `ConfigError` if the format is unknown or impossible."""
+    require_format(format)
     return FORMATS[format](run_dir)
+
+
+def require_format(name: str) -> None:
+    """Raises `ConfigError` for an unknown format."""
+    if name not in FORMATS:
+        raise ConfigError(f"There is no export format {name!r}{near(name, list(FORMATS))}")
 
 
 def write_reports(run_dir: Path) -> tuple[Path, Path]:

@@ -1,6 +1,9 @@
 """Formats figures for people; an unknown value is never shown as 0."""
 
+from collections.abc import Callable
 from datetime import datetime
+
+from ..core.texts import in_dollars
 
 UNKNOWN_FIGURE = "unknown"
 NO_FIGURE = "\N{EN DASH}"
@@ -23,6 +26,8 @@ def count(number: int) -> str:
 
 def compact(number: int) -> str:
     """Formats a number for a narrow place, such as 12.3k."""
+    if number >= 1_000_000:
+        return f"{number / 1e6:.2f}M"
     return f"{number / 1000:.1f}k" if number >= 10_000 else str(number)
 
 
@@ -31,11 +36,11 @@ def count_of(number: int, thing: str) -> str:
 
 
 def dollars(amount: float | None) -> str:
-    if amount is None:
-        return UNKNOWN_FIGURE
-    if amount == 0:
-        return "$0"
-    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}" if amount >= 0.0001 else "under $0.0001"
+    return UNKNOWN_FIGURE if amount is None else in_dollars(amount)
+
+
+def with_sign(value: float, words: Callable[[float], str]) -> str:
+    return f"{'-' if value < 0 else '+'}{words(abs(value))}"
 
 
 def cost(amount: float | None) -> str:

@@ -19,6 +19,7 @@ from markupsafe import Markup, escape
 
 from ..core.errors import ConfigError
 from ..core.files import cache_directory, make_private
+from ..core.messages import Text
 from ..core.texts import about, one_line, printable
 from . import figures, sentences
 
@@ -176,6 +177,11 @@ def excerpt(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text) - _LONGEST:,} characters more)"
 
 
+def fold_title(part: Any) -> str:
+    """Returns the line under which a prompt's part is folded: a long text, such as a file, hides what was said."""
+    return first_line(part.text) if isinstance(part, Text) and len(part.text) > _LONGEST else ""
+
+
 def first_line(text: str) -> str:
     return one_line(text[:300], _LONGEST_LINE)
 
@@ -195,7 +201,7 @@ _SENTENCE_FILTERS = (
 _FILTERS: tuple[Callable[..., Any], ...] = (
     *(getattr(figures, name) for name in _FIGURE_FILTERS.split()),
     *(getattr(sentences, name) for name in _SENTENCE_FILTERS.split()),
-    *(prose, kind, approximate, as_yaml, base64_text, excerpt, first_line, score_kind, without),
+    *(prose, kind, approximate, as_yaml, base64_text, excerpt, first_line, fold_title, score_kind, without),
 )
 
 

@@ -13,7 +13,7 @@ from ..evidence.store import EvidenceStore
 from ..evidence.trials import DAYS, TRIALS, ShadowTrial, read_trials
 from ..evidence.versions import CalibrationVersion, read_versions
 from ..evidence.watch import Fallback, LossWatch, fallback_in_force, find_watch
-from .figures import count_of
+from .figures import count_of, dollars
 
 Weighted: TypeAlias = Sequence[tuple[float, float]]
 """Values, each with the number of requests that it represents."""
@@ -152,7 +152,7 @@ class PairEvidence:
     def _coverage(self) -> Iterator[str]:
         counts, whole = self.counts, self.whole
         newest = whole.trials if whole else 0
-        spent = f", which cost ${counts.get('usd', 0.0):.4f}"
+        spent = f", which cost {dollars(counts.get('usd', 0.0))}"
         yield f"{self.compared:,} of {int(counts.get('requests', 0)):,} requests were compared{spent}."
         if newest < self.compared:
             yield f"Only those since its last calibration count: {newest:,}."

@@ -33,6 +33,8 @@ from .serving import LARGEST_BODY
 from .workspace import Workspace, require_trust
 
 STATIC = Path(__file__).parent / "static"
+ROOT_FILES = {"/": "index.html", "/favicon.ico": "icon.svg"}
+"""Browsers ask for an icon of each page that names none, such as a report."""
 TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 MOST_LISTED, MOST_HITS, MOST_WATCHED = 500, 100, 16
 WITHOUT_SCRIPT = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -55,7 +57,7 @@ class PageServer:
         app = web.Application(client_max_size=LARGEST_BODY)
         app.add_routes(
             [
-                web.get("/", self._static_file),
+                *(web.get(path, self._static_file) for path in ROOT_FILES),
                 web.get("/static/{name}", self._static_file),
                 web.get("/api/configs", self._configs),
                 web.get("/api/config", self._read_config),
@@ -79,7 +81,7 @@ class PageServer:
         return app
 
     async def _static_file(self, http: web.Request) -> web.StreamResponse:
-        path = STATIC / http.match_info.get("name", "index.html")
+        path = STATIC / (ROOT_FILES.get(http.path) or http.match_info["name"])
         if path.suffix not in TYPES or not path.is_file():
             raise NoSuchRecord(f"There is no {path.name!r} here.")
         return web.Response(text=path.read_text(encoding="utf-8"), content_type=TYPES[path.suffix])

@@ -24,7 +24,7 @@ from ..core.texts import about, each_text, printable
 from ..reporting.account import RunAccount
 from ..reporting.exports import PICTURES
 from ..reporting.figures import colour, count, count_of, dollars, duration, moment
-from ..reporting.pages import base64_text, excerpt, prose_tree
+from ..reporting.pages import base64_text, excerpt, fold_title, prose_tree
 from ..reporting.sentences import (
     arguments,
     attachment,
@@ -65,7 +65,7 @@ def item_of(view: TurnView | TimelineEntry) -> Item | None:
         case TimelineEntry(event=PhaseStarted() as phase):
             item = {"kind": "phase", "title": phase_title(phase), "words": phase_words(phase)}
         case TimelineEntry(event=PromptGiven() as prompt):
-            item = {"kind": "prompt", "parts": [*map(_part, prompt.message.parts)]}
+            item = {"kind": "prompt", "parts": [*map(_prompt_part, prompt.message.parts)]}
         case TimelineEntry(event=Concluded() as outcome) if outcome.text:
             parts = [{"prose": prose_tree(outcome_markdown(outcome))}]
             item = {"kind": "outcome", "speaker": outcome.speaker, "parts": parts, **_remark(view)}
@@ -83,6 +83,10 @@ def _story(view: TurnView) -> list[Item]:
 
 def _remark(entry: TimelineEntry) -> Item:
     return {"words": entry.words, "texts": [list(text) for text in entry.texts]}
+
+
+def _prompt_part(part: Part) -> Item:
+    return {**_part(part), "fold": fold_title(part)}
 
 
 def _part(part: Part | ToolCard) -> Item:

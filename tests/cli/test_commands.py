@@ -321,6 +321,14 @@ class TestResumeReplayExport:
         assert ai_battle("export", "here", "--format", "md,html,jsonl,openai,csv", "-o", "there").code == 0
         assert sorted(path.suffix for path in Path("there").iterdir()) == [".csv", ".html", ".json", ".jsonl", ".md"]
 
+    def test_formats_that_are_possible_are_written_beside_one_that_is_not(
+        self, ai_battle: Run, scripted_file: Path
+    ) -> None:
+        ai_battle("run", scripted_file, "--out", "here")
+        outcome = ai_battle("export", "here", "--format", "md,dpo,csv", "-o", "there")
+        assert (outcome.code, "here has no pairs" in outcome.err) == (2, True)
+        assert sorted(path.suffix for path in Path("there").iterdir()) == [".csv", ".md"]
+
     def test_an_unknown_format_is_answered_with_near_ones(self, ai_battle: Run, scripted_file: Path) -> None:
         ai_battle("run", scripted_file, "--out", "here")
         outcome = ai_battle("export", "here", "--format", "md,cvs", "-o", "nothing")

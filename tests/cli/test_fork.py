@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -97,6 +98,9 @@ class TestABranch:
         assert [request.body["model"] for request in fakes.openai.requests] == [
             "gpt-4o", "gpt-4o-mini", "gpt-4o", "gpt-4o-mini",
         ]  # fmt: skip
+        (listed,) = json.loads(ai_battle("runs", "list", "--in", "swapped", "--json").out)
+        assert (listed["name"], listed["models"]) == ("talk-changed-1", ["openai/gpt-4o", "openai/gpt-4o-mini"])
+        assert re.search(r"\*\*all\*\* \|  \| 4 \|", (Path(listed["run_dir"]) / "transcript.md").read_text())
 
     def test_another_goal_is_told_behind_what_was_said(self, ai_battle: Run, talk: Path, fakes: FakeProviders) -> None:
         ai_battle("fork", talk, "--at", 39, "--goal", "Count downwards.", "--quiet")

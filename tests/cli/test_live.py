@@ -31,7 +31,7 @@ from ai_battle.core.events import (
     TurnStarted,
 )
 from ai_battle.core.exchange import NOTHING_USED, Usage
-from ai_battle.core.messages import Message, Text, Thinking, ToolCall, ToolResult, assistant
+from ai_battle.core.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, assistant
 from ai_battle.core.texts import one_line, printable
 from ai_battle.core.tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolReturned
 from ai_battle.reporting.figures import clock, cost
@@ -175,7 +175,7 @@ async def test_a_cost_that_nobody_knows_is_called_unknown_and_never_zero() -> No
     assert (cost(None), cost(0.0), cost(0.00004), cost(12.3)) == (
         "cost unknown",
         "$0",
-        "under $0.0001",
+        "$0.000040",
         "$12.30",
     )
 
@@ -298,12 +298,14 @@ async def test_a_tool_that_failed_and_a_loop_that_was_stopped_show() -> None:
 async def test_of_a_long_file_the_beginning_opens_the_discussion_and_the_question_is_whole(seen: type) -> None:
     out = io.StringIO()
     shown = seen(out, ViewOptions(colour=False))
-    await shown(PromptGiven(Message("user", (Text("page " * 4_000), Text("How long is it?")))))
+    pieces = (Text("page " * 4_000), Text("plan.png:\n"), Image("image/png", b"12345"), Text("How long is it?"))
+    await shown(PromptGiven(Message("user", pieces)))
     shown.close()
 
     said = ESCAPES.sub("", out.getvalue())
     assert "[... 19,000 more characters]" in said
     assert said.count("page") == 200
+    assert "plan.png:\n[image/png, 5 bytes]" in said
     assert said.rstrip().endswith("How long is it?")
 
 

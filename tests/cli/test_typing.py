@@ -159,10 +159,8 @@ def test_help_tells_what_can_be_typed_and_end_ends_it(you: Terminal, tmp_path: P
     you.press("/end\n")
 
     assert you.end() == 0
-    assert (
-        "  /attach FILE     send a file with what you say next: a text, a picture, a PDF or a video"
-        in scrolled_lines(you)
-    )
+    at = scrolled_lines(you).index("  /attach FILE     send a file with what you say next: a text, a picture, a PDF ")
+    assert scrolled_lines(you)[at + 1] == "or a video", "no word is broken at the edge of the terminal"
     assert any(line.startswith("Done (You ended it)") for line in scrolled_lines(you))
 
 

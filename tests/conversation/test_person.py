@@ -139,6 +139,13 @@ async def test_a_name_that_nobody_has_and_an_unknown_command_are_asked_again(tmp
     assert "/attach FILE" in prompts[3]
 
 
+async def test_what_is_odd_about_a_file_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "plan.pdf").write_text("Seven beds.")
+    _, prompts = await converse(tmp_path / "run", "/attach plan.pdf", "Look.", turns=1)
+
+    assert "plan.pdf is a text, not a PDF as its name says; it is sent as a text." in prompts[1]
+
+
 async def test_what_only_looks_like_a_command_is_said(tmp_path: Path) -> None:
     result, _ = await converse(tmp_path / "run", "/etc/hosts is a file.", "//help is a command.")
 

@@ -15,6 +15,7 @@ import pytest
 
 from ai_battle.conversation.manager import ConversationManager
 from ai_battle.core.helping import HelpSummed
+from ai_battle.reporting.comparison import ComparedRun, write_comparison
 from ai_battle.reporting.exports import write_reports
 
 from ..server.advisor.node import install
@@ -157,6 +158,15 @@ async def test_no_heading_and_no_role_is_broken_within_a_word_on_a_telephone(tmp
 
     found = measure(tmp_path, report[1], 390, f"(lines => [...{words}].filter(each => {split}).length)({lines})")
     assert int(found) == 0
+
+
+@pytest.mark.slow
+async def test_runs_beside_each_other_keep_columns_that_can_be_read_on_a_telephone(tmp_path: Path) -> None:
+    runs = [ComparedRun(await write_run(tmp_path / name), name, name) for name in ("one", "two", "three")]
+    write_comparison(tmp_path / "comparison.html", "Three", runs, [])
+    narrowest = "Math.min(...[...document.querySelectorAll('.beside td')].map(each => each.offsetWidth))"
+
+    assert int(measure(tmp_path, tmp_path / "comparison.html", 390, narrowest)) > 250
 
 
 def measure(folder: Path, report: Path, width: int, expression: str) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.core.events import RunResumed, RunStarted, TurnFinished
-from ai_battle.core.messages import assistant
+from ai_battle.core.events import PromptGiven, RunResumed, RunStarted, TurnFinished
+from ai_battle.core.messages import Message, Text, assistant
 from ai_battle.reporting.exports import export
 
 from .runs import ANN, EVENTS, write_run
@@ -24,6 +24,17 @@ async def transcript_text(folder: Path, text: str) -> str:
     return document.partition("## 1. ann\n\n")[2].partition("\n\n---\n")[0]
 
 
+@pytest.mark.parametrize("form", ["md", "html"])
+async def test_a_long_file_is_folded_so_that_the_turns_are_found(tmp_path: Path, form: str) -> None:
+    file, goal = Text("figures.csv:\n\n" + "1,2,3\n" * 1_000), Text("What do they say?")
+    prompt = PromptGiven(Message("user", (file, goal)))
+    document = "".join(export(await write_run(tmp_path, EVENTS[0], prompt), form))
+    folded, _, open_text = document.partition("<summary>figures.csv:")[2].partition("</details>")
+    assert "1,2,3" in folded
+    assert "1,2,3" not in open_text
+    assert "What do they say?" in open_text
+
+
 def test_it_says_who_said_what(markdown: str) -> None:
     assert markdown.startswith("# Discuss.\n\nRobots & &lt;b>names&lt;/b> · ")
     assert "## The prompt\n\n*[image/png, 4 bytes]*\n\nDiscuss.\n\n" in markdown
@@ -34,7 +45,7 @@ def test_it_says_who_said_what(markdown: str) -> None:
 def test_it_ends_with_what_it_cost(markdown: str) -> None:
     assert "| ann | gpt-4o | 1 | 1 min 01 s | 1,010 | 200 | $0.5000 |" in markdown
     assert "| bob | phi4 | 2 | 4.0 s | ≈ 6,000 | ≈ 200 | unknown |" in markdown
-    assert "| *selecting and summarising* |  |  |  | 50 | 5 | $0 |" in markdown
+    assert "| *selecting, summarising, concluding* |  |  |  | 50 | 5 | $0 |" in markdown
     assert "| **all** |  | 3 | 0.0 s | ≈ 7,060 | ≈ 405 | unknown |" in markdown
 
 

@@ -100,6 +100,11 @@ async def test_a_body_is_bounded_and_has_to_be_json(page: PageClient) -> None:
             assert "JSON" in (await response.json())["error"]
 
 
+async def test_a_report_which_names_no_icon_has_one(page: PageClient) -> None:
+    status, _ = await page.get("/favicon.ico")
+    assert status == 200
+
+
 @pytest.mark.parametrize("name", ["..%2f..%2fapp.py", "%2e%2e/app.py", "app.py", ".", "", "..%5capp.py"])
 async def test_only_the_files_of_the_page_are_served(page: PageClient, name: str) -> None:
     status, _ = await page.get(f"/static/{name}")

@@ -216,6 +216,7 @@ class Pane {
 }
 
 function part(each) {
+  if (each.fold) return h("details", {}, h("summary", {}, each.fold), part({ ...each, fold: "" }));
   if (each.prose) return h("div", { class: "said", dir: "auto" }, prose(each.prose));
   if (each.thinking) return h("details", {}, h("summary", {}, "thinking"), h("div", { class: "said", dir: "auto" }, prose(each.thinking)));
   if (each.tool) {

@@ -19,7 +19,6 @@ _GLUED = re.compile(
     r"(?=\[|\{\s{0,200}(?:[\"'“}]|\w{1,80}\s{0,200}:))",
     re.IGNORECASE,
 )
-_FENCED_LINE = re.compile(r"^[ \t]*(?:`{3}|~{3})", re.MULTILINE)
 _WINDOW_CHARACTERS = 2_000
 _INDENT = re.compile(r"[ \t\u200b\ufeff]*(?:[-*+]|\d+[.)])?[ \t]*")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s|\s{2}")
@@ -75,16 +74,6 @@ def is_set_off(source: Source, at: int, before: str) -> bool:
     line = above.rstrip().rpartition("\n")[2]
     is_indented = before.startswith(("    ", "\t")) and not before.strip() and above.rstrip(" \t").endswith("\n\n")
     return (is_indented and not _LIST_ITEM.match(line)) or _says_answer(before.strip() or line)
-
-
-def holds_fences(source: Source, fence: Fence) -> bool:
-    """Returns whether a block has extra marks to quote other blocks; in JSON they may be for a string instead."""
-    if fence.language in CALL_LABELS:
-        return False
-    if fence.language != "json":
-        return True
-    close = source.find(fence.closing, fence.inside)
-    return close is not None and _FENCED_LINE.search(source.text, fence.inside, close.start()) is not None
 
 
 def is_within_code(source: Source, fence: Fence | None, at: int, name: str) -> bool:

@@ -29,7 +29,6 @@ _SENTENCE_END = re.compile(r"(?<!\W\w)[.!?…](?=\s)|[。！？؟।]")
 _CLAUSE_END = re.compile(r"[,;](?=\s)|[，；、،؛]|\s[-–—]\s")
 _CLOSINGS = r"(?:</[^<>\n]{1,80}>)?[ \t]*[\])}`'\"”»]*,?"
 _GOES_ON_BESIDE = re.compile(_CLOSINGS + r"[ \t]*(?=[^\W\d_])")
-_GOES_ON_BELOW = re.compile(rf"\s*{_CLOSINGS}\s*(?=[^\W\d_])")
 _BELOW = re.compile(r"(?>(?:</[^<>\n]{1,80}>|[\s\])}`~'\"”»,])*)")
 _LOWER_WORDS = re.compile(r"(?P<first>[^\W\d_])[^\W\d_]*,? [^\W\d_]")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•・]|\(?\w{1,2}[.)])\s*[\"'`\[]*\Z")
@@ -86,16 +85,11 @@ def _kind_by_form(text: str, piece: Piece, before: str, behind: str, *, is_weak:
 def _is_within_sentence(text: str, piece: Piece, before: str, behind: str) -> bool:
     """Returns whether a sentence continues after a call, in lower case or with a comma: `<call> would delete it`.
 
-    The sentence may continue below the call if no punctuation preceded it, else only on its line. Special tokens never
-    occur within a sentence.
+    Only its line counts; special tokens never occur within a sentence.
     """
     before = before.rstrip(" \n\"'`([{*_>")
     if not before or piece.is_bare or text.startswith(_TOKENS, piece.start):
         return False
-    last = text[max(0, piece.end - 80) : piece.end]
-    behind = last[len(last.rstrip(" \n\t\r,")) :] + behind  # a piece includes the comma and white space after it
-    if before[-1].isalnum() and (below := _GOES_ON_BELOW.match(behind)) and behind[below.end()].islower():
-        return True
     beside = _GOES_ON_BESIDE.match(behind)
     return beside is not None and ("," in beside[0] or not behind[beside.end()].isupper())
 
@@ -162,7 +156,8 @@ def _are_labels_of_choices(leads: Sequence[str], *, goes_on: bool, writes: bool)
 
 def _gaps(text: str, pieces: Sequence[Piece]) -> list[str]:
     """Returns the text before, between and after the pieces."""
-    ends = [0, *(piece.end for piece in pieces)]
+    # A piece includes the comma and the white space after its call.
+    ends = [0, *(piece.start + len(text[piece.start : piece.end].rstrip(" \n\t\r,")) for piece in pieces)]
     starts = [*(piece.start for piece in pieces), len(text)]
     return [text[end : max(end, start)] for end, start in zip(ends, starts, strict=True)]
 
@@ -188,10 +183,9 @@ def _announcement_kind(text: str, piece: Piece, before: str, *, writes: bool) ->
     line = before.rpartition("\n")[2]
     leads_up = writes or before[-1:] not in _FINAL
     sentence = _SENTENCE_END.split(line.rstrip(_CLOSING))[-1].lower()
-    wishes = writes or _words("unreal").search(sentence)
+    if _ENDS_ASKING.search(before) or (_words("unreal").search(sentence) and _QUESTION.search(line)):
+        return "question" if text[piece.start - 1].isspace() else None
     has_colon = before.endswith((":", "："))
-    if _ENDS_ASKING.search(before) or (wishes and has_colon and _QUESTION.search(line)):
-        return None if _is_glued(text, piece.start) else "question"
     return _sentence_kind(sentence, writes * (1 + has_colon)) if leads_up else None
 
 
@@ -203,11 +197,6 @@ def _sentence_kind(sentence: str, care: int) -> ProposalKind | None:
         if level <= care and any(find(_words(words), part) for part in places[place]):
             return kind
     return None
-
-
-def _is_glued(text: str, start: int) -> bool:
-    """Returns whether the call begins with a special token, or has no space before it."""
-    return text.startswith(_TOKENS, start) or (start > 0 and not text[start - 1].isspace())
 
 
 def _main_clause(clauses: list[str]) -> str:

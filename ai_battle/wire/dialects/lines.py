@@ -1,8 +1,6 @@
-"""Reads calls written as keys and values: YAML, TOML, a list, a table, pairs on one line, or lines below labels."""
+"""Reads calls written as keys and values: YAML, TOML, a list, pairs on one line, or lines below labels."""
 
 import re
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from textwrap import dedent
 from typing import Any
 
@@ -23,8 +21,6 @@ _PAIR = re.compile(
     r"(?P<value>\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'\]<`]+)"
 )
 _PAIRS_END = re.compile(r"\]?[ \t]*;?(?=\n|\Z|</|<\||`)")
-_ROW = re.compile(r"[ \t]*\|(?P<cells>[^\n]{1,2000})\|[ \t]*(?:\n|\Z)")
-_RULE = re.compile(r"[-: ]+")
 _BLANK = re.compile(r"[ \t]*\r?\n")
 _BLOCK = re.compile(r"[|>][-+]?[ \t\r]*")
 _IN_MARKS = re.compile(r"([\"'`]+)(.*)\1,?|(.*)")
@@ -60,28 +56,6 @@ def read_lines(source: Source, at: int, tools: OfferedTools, named: str = "") ->
         return ToolCall(tool, given), end
     if _GROWING.match(source.text, end):
         raise Unreadable(end, cut=True)
-    return None
-
-
-def read_table(text: str, at: int, tools: OfferedTools) -> tuple[list[ToolCall], int]:
-    """Reads a Markdown table that has a call per row below the names of arguments, or a key and a value per row."""
-    rows: list[list[str]] = []
-    while found := _ROW.match(text, at):
-        at = found.end()
-        rows.append([cell.strip(" *`") for cell in found["cells"].split("|")])
-    head, *body = [row for row in rows if not _RULE.fullmatch("".join(row))] or [[]]
-    calls = [_call_of(zip(head, row, strict=False), tools) for row in body]
-    if not any(calls):
-        calls = [_call_of((row for row in [head, *body] if len(row) == 2), tools)]
-    return list(filter(None, calls)), at
-
-
-def _call_of(pairs: Iterable[Sequence[str]], tools: OfferedTools) -> ToolCall | None:
-    """Returns the call that the keys and values make up, or None if any is left over."""
-    lines = "".join(f"{key}: {value}\n" for key, value in pairs)
-    with suppress(Unreadable):
-        call, end = read_lines(Source(lines), 0, tools) or (None, 0)
-        return call if end == len(lines) else None
     return None
 
 

@@ -13,10 +13,8 @@ from .fences import (
     READABLE,
     Fence,
     fence_at,
-    holds_fences,
     inline_code_end,
     is_quotation,
-    is_set_off,
     is_shown_value,
     is_within_code,
 )
@@ -24,11 +22,10 @@ from .reading import Piece, Source, issue
 from .tags import ATTRIBUTES, read_attributes
 from .unmarked import OBSERVED, read_action, read_brace, read_bracket, read_line, read_parenthesis
 
-# The beginning of a line that may be a call: a name and its arguments, a label for the name, or a table's header.
+# The beginning of a line that may be a call: a name and its arguments, or a label for the name.
 _LINE = (
     r"(?:[/@\[]?[\w.\-:]{2,128}[ \t]+(?:--\w|\w{1,80}(?:=|\Z))"
-    r"|[ \t]{0,8}(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?:tool|function)(?:[_ ]name)?[*_`\"']{0,3}[ \t]*[:=]"
-    r"|[ \t]{0,8}\|[ *`]{0,4}(?:tool|name|function)(?:[_ ]name)?[ *`]{0,4}\|)"
+    r"|[ \t]{0,8}(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?:tool|function)(?:[_ ]name)?[*_`\"']{0,3}[ \t]*[:=])"
 )
 _FIRST_LINE = re.compile(f"(?={_LINE})")
 # Each alternative begins with a literal character, so the regular-expression engine skips all other text fast.
@@ -55,8 +52,6 @@ _MESSAGE = re.compile(r"<\|(?:channel|start|constrain|message)\|>")
 _MARKS = re.compile(r"`+|~+")
 _ANYTHING, _LINE_BREAK = re.compile(""), re.compile(r"\n")
 _FUNCTIONARY = re.compile(r">>>(?=[\w.\-]+\n)")
-_INDENTED = re.compile(r"(?:(?<= {4})|(?<=\t))<(?=[|｜\w])")
-_OUTDENTED = re.compile(r"\n(?= {0,3}\S)")
 _TAG = re.compile(r"<([A-Za-z_][\w.\-:]*)>\s*")
 _NEXT_BLOCK = re.compile(r"\s*+`{3,}[ \t]*(?:tool|function)")
 _CLOSING = re.compile(r"\s*+[`~]{3,}(?![\w`~])")
@@ -124,14 +119,6 @@ class Scanner:
         close = self.source.find(re.compile(rf"</{found['tag']}>|<[|｜]tool▁outputs?▁end[|｜]>"), found.end())
         return Piece(found.start(), close.end() if close else found.end())
 
-    def _skip_indented(self, found: re.Match[str]) -> Piece | None:
-        """Skips an indented block that begins with a tag, as examples do."""
-        at = found.start()
-        if self._fence or not is_set_off(self.source, at, self.source.before(at, 60)):
-            return None
-        end = self.source.find(_OUTDENTED, found.end())
-        return self._skip_to(at, end.start() if end else len(self.source.text), cut=end is None)
-
     def _read_message(self, found: re.Match[str]) -> Piece | None:
         return read_message(self.source, found.start(), self.tools)
 
@@ -142,7 +129,8 @@ class Scanner:
         """Reads the bodies after a marker. While there is no call, one may still come, so the piece is `cut`."""
         at = found.start()
         piece = read_bodies(self.source, at, self.tools)
-        if piece.calls and is_quotation(self.source.text, at, piece.end):
+        is_example = not self._fence and is_shown_value(self.source, None, at)
+        if piece.calls and (is_example or is_quotation(self.source.text, at, piece.end)):
             return Piece(at, piece.end, issues=[issue("quoted", self.source.text, at)])
         piece.cut |= not piece.calls
         return piece
@@ -200,7 +188,8 @@ class Scanner:
         return Piece(at, end)
 
     def _open_fence(self, at: int, fence: Fence) -> Piece:
-        if fence.is_shown or (len(fence.marks) > 3 and holds_fences(self.source, fence)):
+        # More marks than needed are there to quote other blocks, or a string in JSON.
+        if fence.is_shown or (len(fence.marks) > 3 and fence.language not in (*CALL_LABELS, "json")):
             return self._skip_block(at, fence)
         if fence.language not in READABLE:
             return read_block_of_tool(self.source, at, fence, self.tools) or self._skip_block(at, fence)
@@ -270,13 +259,10 @@ _THINKING: tuple[_Opener, ...] = (
     (thinking.OPENING_TAG, Scanner._skip_thinking, True),
     (thinking.CLOSING_TAG, Scanner._end_thinking, True),
 )
-_EXAMPLES: tuple[_Opener, ...] = (
-    (_NOT_OURS, Scanner._skip_definitions, True),
-    (_INDENTED, Scanner._skip_indented, False),
-)
+_DEFINITIONS: _Opener = (_NOT_OURS, Scanner._skip_definitions, True)
 _TOKENS: tuple[_Opener, ...] = (
     *_THINKING,
-    *_EXAMPLES,
+    _DEFINITIONS,
     (_MESSAGE, Scanner._read_message, True),
     (_MARKER, Scanner._read_marked, True),
     (_ELEMENT, Scanner._read_bodies, False),
@@ -288,7 +274,7 @@ _OPENERS: dict[str, tuple[_Opener, ...]] = {
     "</": _THINKING,
     "<": (
         (thinking.OPENING_TAG, Scanner._skip_thinking, True),
-        *_EXAMPLES,
+        _DEFINITIONS,
         (_MARKER, Scanner._read_marked, False),
         (ATTRIBUTES, Scanner._read_attributes, False),
         (_ELEMENT, Scanner._read_bodies, False),

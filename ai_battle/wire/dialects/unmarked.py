@@ -9,7 +9,7 @@ from ...core.messages import ToolCall
 from .bodies import attempt, broken_call, broken_value, from_value, read_bodies, read_call, read_object_for
 from .calls import NotArguments, OfferedTools, UnknownTool, calls_in
 from .fences import is_answer, is_quotation
-from .lines import announced_call, read_lines, read_table
+from .lines import announced_call, read_lines
 from .loose_json import Unreadable
 from .reading import Piece, Source, issue, parse_object, value_of_type
 
@@ -21,11 +21,8 @@ _CALLISH = re.compile(
 # These match the reversed text before a call, so that the search begins at the call.
 _NAME_BACKWARDS = re.compile(r"[\s`*:]{0,4}([\w.\-/:\\]+)()")
 _CALLED_BACKWARDS = re.compile(r"(?:\*\*| )?([\w.\-/:\\]+)(?:\s+(fed|noitcnuf|ssalc|cnuf|nf)\b)?")
-_NESTED = re.compile(r"\((?:\w{1,80}+\s?=\s?)?\[?[A-Za-z_][\w.]*+[(\[{]")
 _COMMENTING = ("#", "//")
 _CHANGED = ("+", "-")
-_LABELS = frozenset({"arguments", "args", "parameters", "params", "input"})
-_CELL_END = re.compile(r"`? {0,80}\|")
 _NUMBER = re.compile(r"^\s*\d{1,2}[.)]\s")
 _LINE_REST = re.compile(r"[ \t\])}`'\",;.]*(?:\n|\Z)")
 _LEADS_ON = re.compile(r"(?:^|[\s;({])(?:print|return|await|and|or|then)\Z|<!\[CDATA\Z")
@@ -68,8 +65,6 @@ def _name_before(text: str, at: int, pattern: re.Pattern[str]) -> tuple[str, int
 
 def read_parenthesis(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     """Reads `name(...)` with an offered tool's name. Placeholders and prose inside the parentheses make it no call."""
-    if _NESTED.match(source.text, at):
-        return None
     name, start, is_defined = _name_before(source.text, at, _CALLED_BACKWARDS)
     tool = tools.find(name.lstrip(".-/:"))
     if tool is None or is_defined:
@@ -92,9 +87,8 @@ def _unless_mentioned(source: Source, piece: Piece) -> Piece:
     is_mentioned = (
         (before and before[-1].isalnum() and not _LEADS_ON.search(before))
         or is_quotation(text, start, end)
-        or (before.endswith("|") and _CELL_END.match(text, end))
         or is_answer(source, start)
-        or before.endswith("&gt;")
+        or before.endswith(("&gt;", "|"))
         or before.strip() in _COMMENTING
         or (source.before(start, 80) or text[start]) in _CHANGED
         # the call's result follows, or the sentence continues after it
@@ -126,7 +120,7 @@ def read_brace(source: Source, at: int, tools: OfferedTools, since: int) -> Piec
     name, start = name[max(0, since - start) :], max(start, since)
     if tool := _glued_tool(name, tools):
         return _read_named_object(source, tool, (start + len(name) - len(tool), at), tools)
-    return _read_value(source, at, tools, is_below=since > at - 5 or name.lower() in _LABELS)
+    return _read_value(source, at, tools)
 
 
 def _glued_tool(name: str, tools: OfferedTools) -> str | None:
@@ -159,8 +153,8 @@ def read_bracket(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     return None if tools.open or not _LIST.match(source.text, at) else _read_value(source, at, tools)
 
 
-def _read_value(source: Source, at: int, tools: OfferedTools, *, is_below: bool = False) -> Piece | None:
-    """Reads the calls in the value. If it `is_below` a line, it may be the arguments of a tool named there."""
+def _read_value(source: Source, at: int, tools: OfferedTools) -> Piece | None:
+    """Reads the calls in the value, which may be the arguments of a tool named above it."""
     try:
         value, end = source.value(at)
     except Unreadable as error:
@@ -168,7 +162,7 @@ def _read_value(source: Source, at: int, tools: OfferedTools, *, is_below: bool 
     if strings := _strings(value):
         return _unless_mentioned(source, Piece(at, end, [call for text in strings for call in _calls(text, tools)]))
     piece = from_value(source, value, (at, end), tools, explicit=False)
-    if piece is None and is_below and (call := announced_call(source.text, at, value, tools)):
+    if piece is None and (call := announced_call(source.text, at, value, tools)):
         piece = Piece(at, end, [call])
     return _unless_mentioned(source, piece) if piece else Piece(at, _run_end(source, end))
 
@@ -281,9 +275,6 @@ def _read_lines_below(source: Source, at: int, label: re.Match[str], tools: Offe
 
 def read_line(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     """Reads a call in lines without a label for its arguments. The piece is `cut` if the lines may still grow."""
-    if source.text.startswith("|", at):
-        calls, end = read_table(source.text, at, tools)
-        return Piece(at, end, calls, cut=source.text.find("\n", end) < 0, is_bare=True)
     try:
         call, end = read_lines(source, at, tools) or (None, at)
     except Unreadable as error:

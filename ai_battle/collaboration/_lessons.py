@@ -101,7 +101,7 @@ class Lessons:
         await asyncio.to_thread(record_use, store, self._name(), keys, shown=shown, asked=asked)
 
     async def learn(self, prompt: str, answer: str, wrong: str, place: TextPlace | None = None) -> str:
-        """Keeps a lesson and returns its key, or an empty text if there is nothing to learn. Raises `StoreError`."""
+        """Keeps a lesson and returns its key; empty if there is nothing new to learn. Raises `StoreError`."""
         question, accepted, lacking = (self.terms.redact(text.strip()) for text in (prompt, answer, wrong))
         if not (question and accepted) or max(len(question), len(accepted)) > LESSON_LENGTH:
             return ""

@@ -83,11 +83,11 @@ class RequestsWithoutLessons:
 def keep_lesson(
     store: EvidenceStore, pair: str, prompt: str, answer: str, wrong: str, place: TextPlace = NOWHERE
 ) -> str:
-    """Stores a lesson and returns its key; a known request keeps its first lesson."""
+    """Stores a lesson and returns its key; empty for a known request, which keeps its first lesson."""
     key = hashlib.sha256(prompt.encode("utf-8", "replace")).hexdigest()[:12]
     document = asdict(Lesson(key, prompt, answer, wrong, vector=place.vector, placed_by=place.placed_by))
-    store.add(LESSONS, pair, key, document, " ".join(_words(prompt)[:WORDS]))
-    return key
+    is_new = store.add(LESSONS, pair, key, document, " ".join(_words(prompt)[:WORDS]))
+    return key if is_new else ""
 
 
 def find_lessons(store: EvidenceStore, pair: str, prompt: str, most: int) -> Sequence[Lesson]:
@@ -117,7 +117,7 @@ def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place:
 def record_use(store: EvidenceStore, pair: str, keys: Sequence[str], *, shown: bool, asked: bool) -> Sequence[str]:
     """Counts a request for which lessons were shown or left out. Returns the lessons that are deleted as a result."""
     if not shown:
-        store.change(WITHOUT, pair, "", lambda known: _with_count(known, "requests", asked))
+        store.change(WITHOUT, pair, "", lambda known: _with_count(known or {}, "requests", asked))
         return ()
     without = without_lessons(store, pair)
     useless = [key for key in keys if _is_useless(_count_shown(store, pair, key, asked), without)]
@@ -133,17 +133,20 @@ def lessons_of(store: EvidenceStore, pair: str) -> Sequence[Lesson]:
     return [_lesson(record.document) for record in store.records(LESSONS, pair)]
 
 
-def _count_shown(store: EvidenceStore, pair: str, key: str, asked: bool) -> Lesson:
-    return _lesson(store.change(LESSONS, pair, key, lambda known: _with_count(known, "shown", asked)))
+def _count_shown(store: EvidenceStore, pair: str, key: str, asked: bool) -> Lesson | None:
+    """Returns the lesson as counted; None if it was deleted while it was shown, as by another request."""
+    counted = store.change(LESSONS, pair, key, lambda known: _with_count(known, "shown", asked) if known else None)
+    return _lesson(counted) if counted else None
 
 
-def _with_count(known: Mapping[str, Any] | None, name: str, asked: bool) -> Mapping[str, Any]:
-    known = known or {}
+def _with_count(known: Mapping[str, Any], name: str, asked: bool) -> Mapping[str, Any]:
     return {**known, name: known.get(name, 0) + 1, "asked": known.get("asked", 0) + asked}
 
 
-def _is_useless(lesson: Lesson, without: RequestsWithoutLessons) -> bool:
+def _is_useless(lesson: Lesson | None, without: RequestsWithoutLessons) -> bool:
     """Returns whether help was asked for more often than without (exact binomial test), or in the end as often."""
+    if lesson is None:
+        return False
     is_known = lesson.shown >= ENOUGH and without.requests >= MIN_COMPARED_REQUESTS
     if is_known and lesson.asked * without.requests >= without.asked * lesson.shown:
         return True

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from secrets import token_hex
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from ..core.database import Database
 from ..core.errors import StoreError
@@ -82,7 +82,7 @@ return found
 )
 _BEGUN = "0-0"
 _SCHEMA = "CREATE TABLE IF NOT EXISTS copied (epoch TEXT NOT NULL, last TEXT NOT NULL)"
-_UPSERT = (
+UPSERT = (
     "INSERT INTO records (collection, pair, key, time, document, text) VALUES (?, ?, ?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET document = excluded.document, time = excluded.time"
 )
@@ -90,6 +90,7 @@ _UPSERT = (
 
 Document: TypeAlias = Mapping[str, Any]
 """A JSON object."""
+D = TypeVar("D", bound=Document | None)
 
 
 class RecordKey(NamedTuple):
@@ -141,13 +142,15 @@ class SharedRecords:
         self.refresh()
         return added
 
-    def change(self, where: RecordKey, make: Callable[[Document | None], Document]) -> Document:
+    def change(self, where: RecordKey, make: Callable[[Document | None], D]) -> D:
         """Changes a record by compare-and-swap, and tries again if another worker was faster."""
         self.update()
         while True:
             known = str(self._redis.run(_GET, _name(where), where.key), "utf-8")
             _, data, text = json.loads(known) if known else (0.0, None, "")
             document = make(json.loads(data) if data else None)
+            if document is None:
+                return document
             if self._write(where, _row(time.time(), json.dumps(document), text), known):
                 self.refresh()
                 return document
@@ -232,7 +235,7 @@ class SharedRecords:
 def _apply(connection: sqlite3.Connection, changes: Iterable[RecordChange]) -> None:
     for where, row in changes:
         if row:
-            connection.execute(_UPSERT, (*where, *json.loads(row)))
+            connection.execute(UPSERT, (*where, *json.loads(row)))
         else:
             connection.execute("DELETE FROM records WHERE collection = ? AND pair = ? AND key = ?", where)
 

@@ -13,7 +13,7 @@ from ..core.database import MOST_BYTES, Database, sqlite_errors
 from ..core.errors import StoreError
 from ..core.files import state_directory
 from ..core.texts import public_url
-from .shared import Document, RecordKey, SharedRecords
+from .shared import UPSERT, D, Document, RecordKey, SharedRecords
 
 NAME = "evidence.sqlite"
 FORMAT = 1
@@ -87,8 +87,11 @@ class EvidenceStore:
                 _trim(connection, collection)
         return added.rowcount > 0
 
-    def change(self, collection: str, pair: str, key: str, make: Callable[[Document | None], Document]) -> Document:
-        """Replaces a document atomically by what `make` returns for it (for None if there is none)."""
+    def change(self, collection: str, pair: str, key: str, make: Callable[[Document | None], D]) -> D:
+        """Replaces a document atomically by what `make` returns for it (for None if there is none).
+
+        Nothing is stored if that is None.
+        """
         if self._shared:
             return self._shared.change(RecordKey(collection, pair, key), make)
         with self._database.transaction() as connection:
@@ -97,11 +100,8 @@ class EvidenceStore:
                 "SELECT document FROM records WHERE collection = ? AND pair = ? AND key = ?", where
             ).fetchone()
             document = make(json.loads(found[0]) if found else None)
-            connection.execute(
-                "INSERT INTO records (collection, pair, key, time, document, text) VALUES (?, ?, ?, ?, ?, '') "
-                "ON CONFLICT DO UPDATE SET document = excluded.document, time = excluded.time",
-                (*where, time.time(), json.dumps(document)),
-            )
+            if document is not None:
+                connection.execute(UPSERT, (*where, time.time(), json.dumps(document), ""))
         return document
 
     def get(self, collection: str, pair: str, key: str) -> Document | None:

@@ -106,7 +106,7 @@ class Meter:
         input_tokens = int(estimate * INPUT_MARGIN) + beyond
         rates = self.price.highest_rates(input_tokens) if self.price else None
         least = None if request.options.get("max_tokens") else 2 * self._longest
-        output_tokens = (most or ASSUMED_OUTPUT_TOKENS) + self._beyond_output
+        output_tokens = (ASSUMED_OUTPUT_TOKENS if most is None else most) + self._beyond_output
         return Quote(self.model, input_tokens, output_tokens, rates, least, self._terms.paid)
 
     def within(self, reservation: Reservation, request: ModelRequest) -> ModelRequest:
@@ -158,7 +158,8 @@ class Meter:
 
     def _at_most(self, request: ModelRequest, tokens: int) -> int:
         """Limits an estimate to the maximum answer, since no provider charges for more."""
-        return min(tokens, self._terms.most_output(request) or tokens)
+        most = self._terms.most_output(request)
+        return tokens if most is None else min(tokens, most)
 
     def _learn(
         self, request: ModelRequest, reply: "ReplyListener", entry: ModelReplied | None, reservation: Reservation

@@ -45,9 +45,14 @@ def create(model: str, endpoint: str = "openai", *, embeds: bool = False, **opti
         return HttpRequest(path, body or wire.encode_request(request, model, stream=stream, quirks=quirks))
 
     asks, decode = (encode_text, wire.decode_embedding) if embeds else (encode, wire.decode_response)
-    advise = partial(_advice, access, model)
-    api = ApiAdapter(model, access, asks, wire.StreamReader, decode, wire.decode_usage, advise)
+    advise, most_output = partial(_advice, access, model), (_no_output if embeds else None)
+    api = ApiAdapter(model, access, asks, wire.StreamReader, decode, wire.decode_usage, advise, most_output)
     return HttpClient(_transport(replace(access, url=url)), api)
+
+
+def _no_output(request: ModelRequest) -> int:
+    """Returns 0, as a vector has no tokens: only the text that is read is paid for."""
+    return 0
 
 
 def _advice(access: Access, model: str, error: ProviderError, there: Sequence[str]) -> str:

@@ -127,6 +127,22 @@ async def test_requests_of_another_kind_or_of_another_key_are_shown_nothing(
         assert len(store.pairs(LESSONS)) == 2
 
 
+async def test_a_lesson_that_is_deleted_while_it_is_shown_costs_no_answer(fakes: FakeProviders, tmp_path: Path) -> None:
+    prompt = "Convert 3 stone into metric units, please."
+    with closing(EvidenceStore(tmp_path / "state")) as store:
+        key = keep_lesson(store, PAIR, prompt, "I have no idea.", "")
+
+        def delete_lesson(body: Any) -> Reply:
+            store.remove(LESSONS, PAIR, [key])
+            return reply("3 stone is 6.750 metric units, as each of them has 2.25 of these.")
+
+        fakes.openai.always(delete_lesson, model="small")
+        async with serving(fakes, write_config(tmp_path)) as address:
+            assert "6.750 metric" in await ask(address, prompt)
+            assert "6.750 metric" in await ask(address, prompt)
+        assert not lessons_of(store, PAIR)
+
+
 @pytest.mark.parametrize("seed", range(3))
 async def test_a_lesson_that_harms_is_out_after_twenty_uses(fakes: FakeProviders, tmp_path: Path, seed: int) -> None:
     """Without it the small model fails every second time; with it, always."""
@@ -201,7 +217,10 @@ async def test_a_request_in_other_words_is_found_by_its_meaning(
     async with serving(fakes, with_embeddings(tmp_path, near=near)) as address:
         assert await ask(address, ENGLISH) == KNOWS
         assert await ask(address, REWORDED) == KNOWS
-        assert 'ai_battle_cost_usd_total{route="pair"} 0' not in await metrics(address)
+        figures = await metrics(address)
+        assert 'ai_battle_cost_usd_total{route="pair"} 0' not in figures
+        paid = fakes.openai.bill
+        assert f'tokens_total{{route="pair",kind="output"}} {paid.output_tokens}\n' in figures
 
     assert calls_of(fakes, "large") == calls_of_large
     with closing(EvidenceStore(tmp_path / "state")) as store:

@@ -13,7 +13,16 @@ from ..judging.agreement import Ballot, VoteCount, assessment_with_votes, ballot
 from ..judging.assessment import Assessment, Context
 from ..judging.calibration import Agreement
 from ..judging.detector import StuckDetector
-from ._attempts import CALLS_AGAIN, Candidate, Strategy, answer_in_place, draft_or_silence, hopeless, stuck_event
+from ._attempts import (
+    CALLS_AGAIN,
+    Candidate,
+    Strategy,
+    answer_in_place,
+    draft_or_silence,
+    find_form_problem,
+    hopeless,
+    stuck_event,
+)
 from ._checks import COMPARING_REASON, OTHER_ANSWER_REASON, Judges, assess, ballot_text, first_assessment, verify
 from ._prompts import HelpCase, calls_again, request_in_place, with_fact
 from ._turn import Draft, Helping, Turn
@@ -69,9 +78,13 @@ class Poll:
         return assessment_with_votes(judged or answer.judged, answer.ballot, others)
 
     async def add(self, *answers: Coroutine[Any, Any, Answer | None]) -> None:
-        """Requests all answers concurrently; those that fail have no vote."""
+        """Requests all answers concurrently; those that fail, or have another form than one that fits, have no vote."""
         for answer in filter(None, await run_together(*answers)):
             self.answers.append(await self._candidate(*answer))
+        if fitting := [each for each in self.answers if not each.form_problem]:
+            for other in (each for each in self.answers if each.form_problem):
+                await self.turn.drop(other.draft, other.form_problem)
+            self.answers = fitting
 
     async def request_own(self, client: ModelClient, fact: str = "") -> Answer:
         """Returns the primary's answer; the primary is told a `fact` that running code has shown."""
@@ -95,6 +108,8 @@ class Poll:
             return Candidate(draft, hopeless("silence", str(silence)), silence)
         if calls_again(self.request, draft.response):
             return Candidate(draft, hopeless("calls_again", CALLS_AGAIN), again=True)
+        if form_problem := find_form_problem(self.request, draft.response):
+            return Candidate(draft, hopeless("misfit", form_problem), form_problem=form_problem)
         vote = ballot(self.request, draft.response)
         verified = await verify(self.turn, self.request, draft.response, ballot_text(vote))
         judged = first_assessment(self._detector, self.request, draft, verified)

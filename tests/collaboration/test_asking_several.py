@@ -332,6 +332,34 @@ async def test_a_sample_that_fails_is_one_vote_less(models: Models) -> None:
     assert (response.text, len(script.requests)) == ("#### 18", 3)
 
 
+FORM = {"type": "object", "properties": {"people": {"type": "integer"}}, "required": ["people"]}
+FITS = '{"people": 134000}'
+
+
+@pytest.mark.parametrize("misfit", ["Bern has 134,000.", '{"city": "Bern"}'], ids=["prose", "other keys"])
+async def test_the_only_answer_of_the_requested_form_needs_no_votes_of_others(models: Models, misfit: str) -> None:
+    models.small.says(misfit, FITS, misfit)
+    client = of(models, vote.create, samples=3)
+    request = model_request("How many people live in Bern?", output_schema=FORM)
+    response = await client.complete(request, log := EventLog())
+    await client.aclose()
+
+    assert (response.text, models.calls) == (FITS, (3, 0, 0, 0))
+    assert all("schema" in drop.reason or "JSON" in drop.reason for drop in kinds(log, DraftDropped))
+
+
+async def test_a_call_of_a_tool_that_is_there_needs_no_votes_for_one_that_is_not(models: Models) -> None:
+    tool = ToolSpec("look", schema={"type": "object", "properties": {"what": {"type": "string"}}})
+    models.small.says(call("lok", what="sun"))
+    models.peer.says(call("look", what="sun"))
+    client = of(models, peer.create)
+    response = await client.complete(model_request("Look at the sun.", tools=(tool,)))
+    await client.aclose()
+
+    assert [made.name for made in response.tool_calls] == ["look"]
+    assert models.calls == (1, 1, 0, 0)
+
+
 # -- cascade
 
 

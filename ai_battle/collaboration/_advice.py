@@ -4,7 +4,7 @@ from bisect import bisect
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import compress
+from itertools import chain, compress, count
 from typing import Any
 
 from ..core.client import ClientWrapper, ModelClient
@@ -19,6 +19,7 @@ from ..wire.anthropic.blocks import WIRE
 from ..wire.bodies import own, present
 from ._prompts import calls_again, data_section, packaged_prompt
 
+NAME = "advisor"
 NO_ADVICE = "No advice: {}. Decide yourself, and go on."
 EMPTY_ADVICE = NO_ADVICE.format("the advisor had none to give")
 LONG_WORK = 8
@@ -28,6 +29,12 @@ LONG_WORK = 8
 def advice_result(who: str, advice: str, notes: str = "") -> str:
     """Returns advice in the words the tool's result has for the model; `notes` say what it must know about it."""
     return packaged_prompt("advisor_advice", who=who, notes=notes, advice=data_section("advice", advice))
+
+
+def tool_name(others: Sequence[ToolSpec]) -> str:
+    """Returns a name for the advisor's tool that none of the others has."""
+    taken, own = {tool.name for tool in others}, f"ask_{NAME}"
+    return next(name for name in chain((NAME, own), (f"{own}_{n}" for n in count(2))) if name not in taken)
 
 
 @cache  # return one object for all requests, because a tool caches its encoded bytes

@@ -25,6 +25,7 @@ from ..judging.unfinished import EndOfWork, unfinished_work
 from ._advice import (
     EMPTY_ADVICE,
     LONG_WORK,
+    NAME,
     NO_ADVICE,
     NativelyAdvised,
     TurnRecord,
@@ -33,16 +34,16 @@ from ._advice import (
     native_entry,
     newest_trouble,
     parts_without_calls,
+    tool_name,
     with_forced_calls_in_rounds,
     without_note,
     without_overcome,
 )
-from ._attempts import CALLS_AGAIN, Attempts, Candidate, Strategy, draft_or_silence
+from ._attempts import CALLS_AGAIN, Attempts, Candidate, Strategy, draft_or_silence, take_over
 from ._checks import Judges
 from ._prompts import HelpCase, consultation, excerpt
 from ._turn import Draft, DraftListener, Helping, Turn
 
-NAME = "advisor"
 MAX_USES = 3
 MAX_TOKENS = 1_024
 MOST_IN_A_ROW, MOST_DECLINED, MOST_FAILED = 2, 5, 2
@@ -188,7 +189,11 @@ class AdvisedStep:
             return None
         if question:
             silence = EmptyAnswer("The model only asked for advice, and gave no answer.")
-        if self._model.terms.max_forced and not isinstance(silence, ContextTooLong):  # advice makes it only longer
+        if isinstance(silence, ContextTooLong):  # advice would make it only longer
+            await self._attempts.judge(draft, silence)
+            await take_over(self._attempts, next(iter(self._model.advisors.values())).client)
+            return await self._attempts.accept_best()
+        if self._model.terms.max_forced:
             return await self._judge(draft, silence)
         if silence:
             raise silence
@@ -238,8 +243,7 @@ class AdvisedStep:
         judged = (await self._attempts.judge(draft, silence)).judged
         if self._attempts.count == 1:
             self._attempts.record_turn()
-        may_force = self._may_advise and self._forced < self._model.terms.max_forced
-        if draft.response.tool_calls or not may_force or not (reason := self._reason_to_force(judged, draft)):
+        if not (reason := self._reason_to_force(judged, draft)):
             return False
         self._forced += 1
         await self._consult(self._new_call(), parts_without_calls(draft.response), reason, report=judged.report)
@@ -250,6 +254,9 @@ class AdvisedStep:
         return True
 
     def _reason_to_force(self, judged: Assessment, draft: Draft) -> str:
+        """Returns why a question is forced; empty if none is."""
+        if draft.response.tool_calls or not self._may_advise or self._forced >= self._model.terms.max_forced:
+            return ""
         return judged.reason if judged.stuck else self._doubt(draft)
 
     def _doubt(self, draft: Draft) -> str:
@@ -360,12 +367,6 @@ class AdvisedStep:
             return call
         # Search for a free number: a shortened conversation may contain higher numbers than it has calls.
         return replace(call, id=next(id_ for n in count(len(ids) + 1) if (id_ := f"{NAME}_{n}") not in ids))
-
-
-def tool_name(others: Sequence[ToolSpec]) -> str:
-    """Returns a name for the tool that none of the others has."""
-    taken, own = {tool.name for tool in others}, f"ask_{NAME}"
-    return next(name for name in chain((NAME, own), (f"{own}_{n}" for n in count(2))) if name not in taken)
 
 
 def create(

@@ -5,7 +5,7 @@ from pathlib import Path
 from time import monotonic
 
 from ..core.client import ClientWrapper, ModelClient
-from ..core.errors import ConfigError, CutShort, ProviderError, failure_kind
+from ..core.errors import ConfigError, ContextTooLong, CutShort, ProviderError, failure_kind
 from ..core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Stop
 from ..core.helping import BoostStep
@@ -28,6 +28,7 @@ DEFAULT_TIMEOUT = 60.0
 """The default time limit for all attempts of the boost model at one request."""
 NO_FORMAT = "It has neither a SUMMARY nor a GUIDANCE section."
 NO_TOOL = "The auxiliary model was given this guidance and called no tool."
+TOO_LONG = "This conversation is too long for the auxiliary model. Answer the request yourself, with a SUMMARY."
 MUST_CALL = "The request demands that a tool is called, so a SUMMARY can't be its answer."
 NO_PLAN = "no reply of the boost model led to an answer: it was in none of the formats"
 
@@ -36,8 +37,8 @@ class BoostLoop(Strategy):
     """Shows `boost` each request first, with the tools as text; `auxiliary` gets its guidance and the real tools.
 
     A reply in none of the formats, or guidance that leads to no tool call, is tried again, up to `max_loops` times in
-    all. If `boost` brings nothing usable, `auxiliary` answers alone. `template` is a path, or a text with a place for
-    the request. `helping` sets the terms on which `boost` is asked; its timeout covers all attempts together.
+    all. If `boost` brings nothing usable, `auxiliary` answers alone. `template` is a text with a place for the
+    request, or a path relative to `base`. `helping` has the terms on which `boost` is asked; its timeout covers all.
     """
 
     def __init__(
@@ -45,8 +46,9 @@ class BoostLoop(Strategy):
         boost: ModelClient,
         auxiliary: ModelClient,
         max_loops: int = 3,
-        template: str | BoostTemplate = "",
+        template: str = "",
         helping: Helping | None = None,
+        base: Path = HERE,
     ) -> None:
         if max_loops < 1:
             raise ConfigError(
@@ -54,16 +56,15 @@ class BoostLoop(Strategy):
             )
         super().__init__(auxiliary, boost, helping=helping)
         self.boost = boost
-        self.auxiliary = auxiliary
         self.max_loops = max_loops
-        self.template = template if isinstance(template, BoostTemplate) else BoostTemplate.read(template)
+        self.template = BoostTemplate.read(template, base)
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         turn = BoostTurn(self, request, emit)
-        if turn.has_tools:  # else a SUMMARY may be the answer
+        if turn.tools:  # else a SUMMARY may be the answer
             self.require_primary()
-        for loop in range(self.max_loops):
-            match await turn.request_plan(loop):
+        for _ in range(self.max_loops):
+            match await turn.request_plan():
                 case SummaryReply(text):
                     return await turn.answer(text)
                 case GuidanceReply() as guidance:
@@ -75,15 +76,15 @@ class BoostLoop(Strategy):
 
 
 class BoostTurn:
-    """The state of a request: the plans that led to nothing, and the answers to them."""
+    """The state of a request, whose `tools` may be called: the plans that led to nothing, and the answers to them."""
 
     def __init__(self, loop: BoostLoop, request: ModelRequest, emit: Emit) -> None:
         self._loop = loop
         self._request = request
         self._emit = emit
-        self._tools = () if request.tool_choice == "none" else request.tools or loop.auxiliary.offered_tools
-        self._must_call = bool(self._tools) and request.tool_choice != "auto"
-        self._text_will_do = not self._tools or has_new_results(request)
+        self.tools = () if request.tool_choice == "none" else request.tools or loop.primary.offered_tools
+        self._must_call = bool(self.tools) and request.tool_choice != "auto"
+        self._text_will_do = not self.tools or has_new_results(request)
         self._turn = Turn("boost", loop.helping, emit)
         self._seconds = DEFAULT_TIMEOUT if loop.helping.timeout is None else loop.helping.timeout
         self._stream = AnswerStream(emit, "boost")
@@ -91,21 +92,16 @@ class BoostTurn:
         self._failed: list[FailedPlan] = []
         self._answers: list[Draft] = []
 
-    @property
-    def has_tools(self) -> bool:
-        """True if the auxiliary model may call a tool."""
-        return bool(self._tools)
-
-    async def request_plan(self, loop: int) -> PlanReply | None:
+    async def request_plan(self) -> PlanReply | None:
         """Returns the boost model's reply; None if it is unusable."""
         if not (planned := await self._request_reply()):
             await self._stream.take_back(self._turn.failure)
-            await self._emit(BoostStep(loop, "fallback", self._turn.failure))
+            await self._emit(BoostStep(len(self._failed), "fallback", self._turn.failure))
             return None
         reply, why = parse(planned.text), NO_FORMAT
         if isinstance(reply, SummaryReply) and self._must_call:
             reply, why = OtherReply(planned.text), MUST_CALL
-        await self._emit(BoostStep(loop, reply.outcome, planned.text))
+        await self._emit(BoostStep(len(self._failed), reply.outcome, planned.text))
         self._planned.append(planned)
         if isinstance(reply, OtherReply):
             self._failed.append(FailedPlan(planned.text, why))
@@ -117,15 +113,21 @@ class BoostTurn:
         draft = self._planned[-1]
         message = replace(draft.response.message, parts=(Text(summary),))
         stop: Stop = "end" if draft.response.stop == "tool_calls" else draft.response.stop
-        draft = replace(draft, response=replace(draft.response, message=message, stop=stop))
-        return await self._accept(draft, self._stream)
+        response = replace(draft.response, message=message, stop=stop)
+        return await self._accept(replace(draft, response=response), self._stream)
 
     async def carry_out(self, plan: GuidanceReply) -> ModelResponse | None:
         """Returns the auxiliary model's answer to the guidance; None if it ignores the guidance."""
         analysis = f"ANALYSIS:\n{plan.analysis}\n\n" if plan.analysis else ""
         note = packaged_prompt("boost_plan", plan=f"{analysis}GUIDANCE:\n{plan.guidance}")
         listener = ExecutionListener(self._emit, is_answer=self._text_will_do)
-        draft = await self._execute(with_note(self._request, note), listener)
+        try:
+            draft = await self._execute(with_note(self._request, note), listener)
+        except ContextTooLong:
+            if self._request.wants.can_shorten:
+                raise
+            self._failed.append(FailedPlan(self._planned[-1].text, TOO_LONG))
+            return None
         if not draft:
             return await self.answer_best()
         if self._text_will_do or listener.has_called or draft.response.used_tools or draft.response.tool_calls:
@@ -145,15 +147,14 @@ class BoostTurn:
 
     async def answer_best(self) -> ModelResponse:
         """Accepts the auxiliary model's best answer so far; without one, asks it without guidance."""
-        best = max(reversed(self._answers), key=self._answer_rank, default=None)
-        if best:
+        if best := max(reversed(self._answers), key=self._answer_rank, default=None):
             return await self._accept(best, AnswerStream(self._emit, "boost"))
         await self._turn.report_failure(NO_PLAN)
         return await self.answer_directly()
 
     def _answer_rank(self, answer: Draft) -> tuple[bool, bool]:
         """Ranks an answer; one that claims results no tool returned is worth less than others."""
-        claim = unsupported_claim(answer.text, self._tools, (*self._request.messages, *answer.response.steps))
+        claim = unsupported_claim(answer.text, self.tools, (*self._request.messages, *answer.response.steps))
         return answer.response.stop in ("end", "stop_sequence"), not claim
 
     async def _request_reply(self) -> Draft | None:
@@ -163,7 +164,7 @@ class BoostTurn:
         loop, self._stream = self._loop, AnswerStream(self._emit, "boost")
         # If a tool must be called, a SUMMARY can't be the answer, so it must not be streamed as one.
         planner = loop.boost if self._must_call else StreamedPlanner(loop.boost, self._stream)
-        request = plan_request(loop.template, self._request, self._tools, self._failed, loop.helping.sees)
+        request = plan_request(loop.template, self._request, self.tools, self._failed, loop.helping.sees)
         why = self._failed[-1].why if self._failed else "Each request is planned first."
         self._turn.helping = replace(loop.helping, timeout=self._seconds)
         started = monotonic()
@@ -180,7 +181,7 @@ class BoostTurn:
     async def _execute(self, request: ModelRequest, listener: "ExecutionListener") -> Draft | None:
         """Asks the auxiliary model; returns None if it fails but has answered before."""
         try:
-            response = await self._turn.request_answer(self._loop.auxiliary, request, listener)
+            response = await self._turn.request_answer(self._loop.primary, request, listener)
         except ProviderError as error:
             if not self._answers:
                 raise
@@ -277,5 +278,5 @@ def create(
     base: Path = HERE,
     helping: Helping | None = None,
 ) -> ModelClient:
-    """Builds the loop; a `template` that is a path is relative to `base`."""
-    return BoostLoop(secondary, primary, max_loops, BoostTemplate.read(template, base), helping)
+    """Builds the loop of `primary`, which has the tools, and `secondary`, which plans."""
+    return BoostLoop(secondary, primary, max_loops, template, helping, base)

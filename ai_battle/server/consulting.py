@@ -5,8 +5,8 @@ from dataclasses import replace
 from secrets import token_hex
 from typing import Any
 
-from ..collaboration._advice import advice_result
-from ..collaboration.advisor import AdviceTerms, AdvisedModel, NamedAdvisor, tool_name
+from ..collaboration._advice import advice_result, tool_name
+from ..collaboration.advisor import AdviceTerms, AdvisedModel, NamedAdvisor
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import AIBattleError, BudgetExceeded, ContextTooLong, ProviderError, RateLimited, TimedOut
 from ..core.events import DraftDelta, Emit, Event, ModelReplied, TextDelta, ThinkingDelta, ignore

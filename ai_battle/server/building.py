@@ -265,7 +265,7 @@ def _pair_route(name: str, recipe: "assembly.recipes.Recipe") -> Route:
 def named_code(document: LoadedServer) -> tuple[str, ...]:
     """Returns the modules that serving a file would import: they have to be trusted first."""
     server = document.file.server
-    names = [_provider(type_, document.file.providers) for type_ in _model_types(server)]
+    names = [provider_of(type_, document.file.providers) for type_ in _model_types(server)]
     names += [strategies.with_file(route, document.base).strategy for route in server.routes.values()]
     return tuple(dict.fromkeys(name for name in names if "." in name))
 
@@ -280,7 +280,7 @@ def _model_types(server: Server) -> Iterator[str]:
         yield from strategies.types_of(route)
 
 
-def _provider(type_: str, custom: Collection[str]) -> str:
+def provider_of(type_: str, custom: Collection[str]) -> str:
     """Returns a type's provider, or nothing if the type is malformed: building its model reports that."""
     with suppress(ConfigError):
         return parse(type_, custom).provider

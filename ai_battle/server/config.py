@@ -27,7 +27,7 @@ from ..providers._calls import RetryPolicy
 from ..providers._endpoints import provider_traits
 from ..providers._names import is_loopback
 from .admission import MEGABYTE
-from .building import RouteBuilder, RouteErrors, named_code
+from .building import RouteBuilder, RouteErrors, named_code, provider_of
 from .clients import PlanStore
 from .keys import KeyBudgets, Keys
 from .logs import RequestLog, Write, log_level
@@ -190,7 +190,10 @@ class ConfigSource:
         usual = state_directory(environment)
         state, evidence = _places(server.state, usual)
         deployment = _deployment(document, server, boost, evidence)
-        keys = _client_keys(server, environment, {model.name.provider for model in deployment.models})
+        judges = (route.shadow.judge.type for route in server.routes.values() if route.shadow)
+        providers = {model.name.provider for model in deployment.models}
+        providers |= {provider_of(judge, document.file.providers) for judge in judges}
+        keys = _client_keys(server, environment, providers)
         level = log_level(environment.get("LOG_LEVEL", ""))
         redactor = document.redactor.with_secrets({key.key: "a key of this server" for key in keys})
         server = server.model_copy(update={"keys": keys})

@@ -1,5 +1,6 @@
 """Who may ask, and how those are told who may not."""
 
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -81,9 +82,21 @@ async def test_the_key_of_anthropic_is_that_of_clients_where_nobody_asks_anthrop
     assert (without, with_it) == (401, 200)
 
 
-async def test_the_key_of_anthropic_is_no_key_of_clients_where_anthropic_is_asked(fakes: FakeProviders) -> None:
-    environment = {**fakes.environment, "BIG_MODEL": "anthropic/claude-opus-4-1"}
-    async with listening(ConfigSource("", environment, {"port": 0}).load()) as (_, address):
+@pytest.mark.parametrize(
+    "route",
+    [
+        "anthropic/claude-sonnet-4-5",
+        "{model: ollama/phi4, secondary: ollama/gemma3, strategy: takeover, "
+        "shadow: {judge: anthropic/claude-sonnet-4-5, budget: {cost_usd: 1}}}",
+    ],
+    ids=["by a route", "by the judge of a shadow"],
+)
+async def test_the_key_of_anthropic_is_no_key_of_clients_where_anthropic_is_asked(
+    fakes: FakeProviders, tmp_path: Path, route: str
+) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text(f"server: {{state: {tmp_path}, routes: {{claude-opus-4: {route}}}}}")
+    async with listening(ConfigSource(str(file), fakes.environment, {"port": 0}).load()) as (_, address):
         status, _ = await ask_server(address, "/v1/messages", HELLO)
 
     assert status == 200

@@ -199,7 +199,10 @@ def supporting_model(spelled: str, place: str, context: BuildContext) -> ModelNa
 
     Raises `ConfigError` for code that the file names: nobody was asked to trust it, as it can be of no use here.
     """
-    name = parse(spelled, context.providers)
+    try:
+        name = parse(spelled, context.providers)
+    except ConfigError as error:
+        raise ConfigError(str(error), place) from error
     if "." in name.provider:
         raise ConfigError(f"{name} is made by code of your own, which can't serve here; name another provider.", place)
     return name

@@ -93,8 +93,8 @@ def _require_watchable(strategy: str, *, is_answered: bool) -> None:
 
 def _require_check(recipe: Recipe) -> Check:
     if not recipe.check:
-        words = "is check, which is a tool that the pair names as check:, and only discussions have tools; name a model"
-        raise ConfigError(words, JUDGE)
+        words = "is check, which is a tool that the pair names as check:, only in discussions, and here is none; name a"
+        raise ConfigError(f"{words} model", JUDGE)
     return recipe.check
 
 

@@ -10,6 +10,7 @@ from ..core.plugins import near
 from .benchmark import BenchmarkFile
 from .discussion import DiscussionFile
 from .judge import RubricFile
+from .messages import OTHER_NAMES
 from .rewriting import DISCUSSION_KEYS, TOP_KEYS
 from .server import ServerFile
 from .values import Section
@@ -19,13 +20,6 @@ SCHEMAS: Mapping[str, type[Section]] = {
     "benchmark": BenchmarkFile,
     "server": ServerFile,
     "rubric": RubricFile,
-}
-OTHER_NAMES = {
-    "Discussion": ("rounds", "turns"),
-    "PhaseSettings": ("turns", "rounds"),
-    "Pair": ("model", "primary"),
-    "RouteSettings": ("primary", "model"),
-    "SettingSettings": ("primary", "model"),
 }
 
 

@@ -25,6 +25,14 @@ FOREIGN_KEYS = {
     "stop": ("termination", "termination_condition", "is_termination_msg"),
 }
 """Keys of a discussion, with their names in AutoGen, CrewAI and other programs."""
+OTHER_NAMES = {
+    "Discussion": ("rounds", "turns"),
+    "PhaseSettings": ("turns", "rounds"),
+    "Pair": ("model", "primary"),
+    "RouteSettings": ("primary", "model"),
+    "SettingSettings": ("primary", "model"),
+}
+"""The second name of a key, and the key, by section. The schema knows only the key, so both together are an error."""
 
 # The message for each type of pydantic error, filled with the value as written and with what is expected.
 MESSAGES = {
@@ -72,7 +80,8 @@ def _each_problem(error: ValidationError, schema: type[Section], written: Node) 
         path, kind, context = fault["loc"], fault["type"], fault.get("ctx", {})
         if kind == "extra_forbidden":
             hint = _near_key(str(path[-1]), schema, path[:-1], written.nearest(path[:-1]))
-            yield Problem(path, f"unknown key{'' if hint in lists else hint}", key=True)
+            unknown = f"unknown key{'' if hint in lists else hint}"
+            yield Problem(path, _twin_words(path, schema, unknown), key=True)
             lists |= {hint} if hint.startswith("; there is") else set()
         elif path and path[-1] == "[key]" and not kind.startswith("model_"):  # pydantic's mark, or a key of that name
             yield Problem(path[:-1], f"the key {_message(kind, path, context, '', fault['msg'])}", key=True)
@@ -105,7 +114,11 @@ def _keys_of(section: type[Section] | None, value: str) -> str:
     """Returns the way out for a section that is no mapping: an empty one is mostly one whose keys are not indented."""
     if value == KINDS[type(None)]:
         return "; indent its keys below it"
-    return near("", list(section.model_fields)) if section else ""
+    return near("", _key_names(section)) if section else ""
+
+
+def _key_names(section: type[Section]) -> list[str]:
+    return [field.alias or name for name, field in section.model_fields.items()]
 
 
 def _limit(limit: float) -> str:
@@ -140,7 +153,7 @@ def _shorten(text: str) -> str:
 def _near_key(key: str, schema: type[Section], path: KeyPath, written: Node) -> str:
     """Suggests where an unknown key belongs, or a similar key; otherwise lists the keys that there are."""
     section = section_at(schema, path) or Section
-    known = list(section.model_fields)
+    known = _key_names(section)
     if own := [name for name in known if key in FOREIGN_KEYS.get(name, ())]:
         return near(own[0], own)
     places = _places(key, dict(_subsections(section)))
@@ -153,6 +166,13 @@ def _places_deeper(key: str, section: type[Section], written: Node) -> list[str]
     """Returns the places in sections of the keys that are written here: `temperature` in `model: parameters:`."""
     places = _places(key, _every_section(section))
     return [place for place in places if written.child(place.partition(":")[0])]
+
+
+def _twin_words(path: KeyPath, schema: type[Section], otherwise: str) -> str:
+    """Returns the problem of a key beside another name of it, and `otherwise` for any other key."""
+    section = section_at(schema, path[:-1]) or Section
+    other, key = OTHER_NAMES.get(section.__name__, ("", ""))
+    return f"says the same as {key!r}, which is there too; leave one of the two out" if path[-1] == other else otherwise
 
 
 def _places_outside(key: str, schema: type[Section], path: KeyPath) -> list[str]:

@@ -3,7 +3,7 @@
 import importlib
 import importlib.util
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from importlib.metadata import entry_points
 from itertools import chain
@@ -54,14 +54,20 @@ def build(settings: Tools, place: LoadContext) -> ToolRegistry:
     for name, source in dropped.items():
         if name not in disabled:
             registry.register_tool(make_tool(source, given.get(name, {}), place))
-    for entry in settings.registry:
+    for index, entry in enumerate(settings.registry):
         if entry.name not in {*disabled, *dropped}:
-            registry.register_tool(by_name(entry.name, entry.parameters, place, list(dropped)))
+            where = f"discussion.tools.registry[{index}]: "
+            registry.register_tool(by_name(entry.name, entry.parameters, place, where, dropped))
     return registry
 
 
-def by_name(name: str, parameters: Mapping[str, Any], place: LoadContext, others: list[str] | None = None) -> Tool:
-    """Returns a built-in or installed tool, or that of the module with this dotted name."""
+def by_name(
+    name: str, parameters: Mapping[str, Any], place: LoadContext, where: str = "", others: Iterable[str] = ()
+) -> Tool:
+    """Returns a built-in or installed tool, or that of the module with this dotted name.
+
+    Raises `ConfigError` for an unknown one, with the place of the name (`where`) and the most similar of all names.
+    """
     if name in _builtin_files():
         return make_tool(_single(tools_of(importlib.import_module(f"{BUILTIN}.{name}")), name), parameters, place)
     for point in entry_points(group=GROUP, name=name):
@@ -73,7 +79,7 @@ def by_name(name: str, parameters: Mapping[str, Any], place: LoadContext, others
     if "." in name:
         with translate_errors(f"The tool {name!r} does not load", ConfigError):
             return make_tool(_single(tools_of(importlib.import_module(name)), name), parameters, place)
-    raise ConfigError(f"There is no tool {name!r}{plugins.near(name, [*builtin_names(), *(others or ())])}")
+    raise ConfigError(f"{where}There is no tool {name!r}{plugins.near(name, [*builtin_names(), *others])}")
 
 
 def from_file(path: Path) -> list[Source]:

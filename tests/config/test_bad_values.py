@@ -57,6 +57,15 @@ def test_unknown_keys_do_not_hide_what_else_is_wrong(problems: Problems) -> None
         ("colour: Tea", "discussion.colour: unknown key; there is allow_hosts, allow_secrets, collaboration, describe"),
         ("timeouts: {turns: 1}", "discussion.timeouts.turns: unknown key here; it belongs under 'discussion:'"),
         ("execution: {paralel: true}", "discussion.execution.paralel: unknown key; did you mean 'parallel'?"),
+        ("turns: 2\n  rounds: 3", "7:3 discussion.rounds: says the same as 'turns', which is there too; leave one of"),
+        (
+            "collaboration: {pairs: {primary: Ada, model: Bob, secondary: x}}",
+            "6:41 discussion.collaboration.pairs[0].model: says the same as 'primary', which is there too",
+        ),
+        (
+            "collaboration: {pairs: {primary: Ada, secondary: x, lessons: true}}",
+            "lessons: must be a mapping of keys and values, not 'true'; there is embeddings, from, most, near, seed.",
+        ),
         ("stop: {any: [{phrse: x}]}", "6:17 discussion.stop.any[0].phrse: unknown key; did you mean 'phrase'?"),
         (
             "stop: [{all: [{phrse: x}]}]",

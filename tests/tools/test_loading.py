@@ -152,7 +152,7 @@ def test_a_drop_in_tool_takes_the_name_of_an_installed_one_only_where_that_is_no
     ("entries", "paths", "said"),
     [
         (("calculater",), (), "There is no tool 'calculater'; did you mean 'calculator'?"),
-        (("shuot",), ("loud.py",), "did you mean 'shout'"),
+        (("whisper", "shuot"), ("loud.py",), r"tools.registry\[1\]: There is no tool 'shuot'; .*mean 'shout'"),
         (("shop.missing",), (), "The tool 'shop.missing' does not load: ModuleNotFoundError"),
         ((), ("missing.py",), "There is no file .*missing.py"),
         ((), ("loud.txt",), "is not a Python file"),

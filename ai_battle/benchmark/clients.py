@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -123,53 +122,35 @@ class ConcurrencyLimit:
     def __init__(self, most: int) -> None:
         self.most = float(most)
         self.width = float(most)
-        self._running = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._places = most
+        self._free = asyncio.Semaphore(most)
         self._slowed = 0
         self._begun = 0
 
     async def enter(self) -> int:
         """Waits for a free place. The returned number tells `slow_down` when the call began."""
-        if self._running >= int(self.width) or self._waiting:
-            await self._wait()
-        else:
-            self._running += 1
+        await self._free.acquire()
+        while self._places > int(self.width):  # this place is one too many by now, so it goes
+            self._places -= 1
+            await self._free.acquire()
         self._begun += 1
         return self._begun
 
     def leave(self) -> None:
-        self._running -= 1
-        self._let_in()
+        self._free.release()
 
     def widen(self) -> None:
         """Raises the limit by about one per round of answers."""
-        if self.width < self.most:
-            self.width = min(self.most, self.width + 1 / self.width)
-            self._let_in()
+        self.width = min(self.most, self.width + 1 / self.width)
+        while self._places < int(self.width):
+            self._places += 1
+            self._free.release()
 
     def slow_down(self, number: int) -> None:
         """Halves the limit, unless the call began before the last time."""
         if number > self._slowed:
             self.width = max(FEWEST_CALLS, self.width / 2)
             self._slowed = self._begun
-
-    async def _wait(self) -> None:
-        turn = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
-        try:
-            await turn
-        except asyncio.CancelledError:
-            # Cancelled right after it was given a place: it must return the place, or the limit shrinks for good.
-            if turn.done() and not turn.cancelled():
-                self.leave()
-            raise
-
-    def _let_in(self) -> None:
-        while self._waiting and self._running < int(self.width):
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._running += 1
-                turn.set_result(None)
 
 
 class LimitedClient(ClientWrapper):

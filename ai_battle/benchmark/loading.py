@@ -1,8 +1,6 @@
 """Loads a suite and checks it before any money is spent."""
 
-import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,8 +58,7 @@ def load(
         found.append(builder.suite())
         return builder.problems or checking.problems(found[0], allow_unsandboxed=options.allow_unsandboxed)
 
-    with reduced_garbage_collection():
-        read_document(SUITE, _resolved_source(source), environment, options.changes, base, look)
+    read_document(SUITE, _resolved_source(source), environment, options.changes, base, look)
     return found[0]
 
 
@@ -141,29 +138,3 @@ class _SuiteBuilder:
         stated = section.scorers or self._section.scorers or ((ScorerSettings(name=usual),) if usual else ())
         names = [plugins.with_file(SCORERS, each.name, self._document.base) for each in stated]
         return tuple(each.model_copy(update={"name": name}) for each, name in zip(stated, names, strict=True))
-
-
-GC_THRESHOLD_FACTOR = 20
-"""The factor by which the collector's threshold is raised."""
-
-
-@contextmanager
-def reduced_garbage_collection() -> Iterator[None]:
-    """Makes the garbage collector run less often: tasks and samples are many small objects, and live on."""
-    often, *others = gc.get_threshold()
-    gc.set_threshold(often * GC_THRESHOLD_FACTOR, *others)
-    try:
-        yield
-    finally:
-        gc.set_threshold(often, *others)
-
-
-@contextmanager
-def frozen_heap() -> Iterator[None]:
-    """Excludes existing objects, which outlive the run, from garbage collection."""
-    gc.freeze()
-    try:
-        with reduced_garbage_collection():
-            yield
-    finally:
-        gc.unfreeze()

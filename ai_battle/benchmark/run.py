@@ -20,7 +20,7 @@ from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
 from ..core.texts import each_text, in_dollars
 from ..executors import EXECUTORS, Executor
 from .forecast import forecast
-from .loading import LoadOptions, frozen_heap, load
+from .loading import LoadOptions, load
 from .playing import Discuss, Player, SampleContext
 from .sample import Sample, SampleKey
 from .scoring import ScorerFactory
@@ -30,9 +30,6 @@ from .suite import Suite
 from .tasks import Task
 
 SUITE_FILE = "suite.yaml"
-WRITE_SECONDS = 0.05
-"""Seconds for which finished samples are collected, to be written in one transaction."""
-
 COST_MARGIN = 1.5
 """A sample may cost this many times the dearest one of its setting so far."""
 
@@ -116,8 +113,7 @@ def reopen(folder: Path, options: LoadOptions) -> tuple[Suite, Store]:
 
 def run(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOutcome:
     """Plays the missing samples and leaves the store open."""
-    with frozen_heap():
-        return asyncio.run(play(suite, store, options))
+    return asyncio.run(play(suite, store, options))
 
 
 async def play(suite: Suite, store: Store, options: RunOptions = RunOptions()) -> RunOutcome:
@@ -168,10 +164,7 @@ def _share_a_model(suite: Suite) -> bool:
 
 
 class BenchmarkRunner:
-    """Plays the missing samples and reports progress after each write.
-
-    Only written samples count as finished, so reported progress is never lost.
-    """
+    """Plays the missing samples. Each is written before it counts as finished, so reported progress is never lost."""
 
     def __init__(self, suite: Suite, store: Store, executor: Executor, options: RunOptions) -> None:
         limits, ledger = suite.benchmark.limits, Ledger(paid_only=True)
@@ -186,8 +179,6 @@ class BenchmarkRunner:
         self._expected = _expected_costs(suite)
         self._dearest: dict[str, float] = {}
         self._seen: Counter[str] = Counter()
-        self._done: list[Sample] = []
-        self._news = asyncio.Event()
         self._settled = asyncio.Event()
         self._ended_by: LimitKey = ""
         self._reason = ""
@@ -212,14 +203,10 @@ class BenchmarkRunner:
         jobs = self._jobs()
         try:
             async with asyncio.TaskGroup() as group:
-                writing = group.create_task(self._write())
-                await asyncio.wait(
-                    [group.create_task(self._play(jobs)) for _ in range(self._suite.benchmark.concurrency)]
-                )
-                writing.cancel()
+                for _ in range(self._suite.benchmark.concurrency):
+                    group.create_task(self._play(jobs))
         finally:
-            # Also after an interruption, as samples finished since the last write were paid for.
-            self._write_down()
+            # Also after an interruption, as what was called for unfinished samples was paid for.
             self._store.set_spent(self._dollars)
 
     def _jobs(self) -> Iterator[tuple[SampleKey, Task]]:
@@ -245,9 +232,7 @@ class BenchmarkRunner:
             finally:
                 self._running -= 1
                 self._settled.set()
-            self._note_cost(sample)
-            self._done.append(sample)
-            self._news.set()
+            self._note(sample)
 
     async def _is_affordable(self, setting: str) -> bool:
         """Waits while running samples may leave enough budget: an aborted sample is wasted money."""
@@ -278,9 +263,16 @@ class BenchmarkRunner:
     def _is_measured(self, setting: str) -> bool:
         return self._seen[setting] >= MEASURED_FROM
 
-    def _note_cost(self, sample: Sample) -> None:
+    def _note(self, sample: Sample) -> None:
+        """Writes a sample, and reports the progress."""
+        self._store.add([sample])
         self._seen[sample.setting] += 1
         self._dearest[sample.setting] = max(self._dearest.get(sample.setting, 0.0), sample.spent_usd)
+        self._played += 1
+        if sample.has_failed:
+            self._failed += 1
+            self._failure = sample.error or sample.score.why
+        self._hear(self._progress())
 
     @property
     def _dollars(self) -> float:
@@ -295,23 +287,6 @@ class BenchmarkRunner:
         if monotonic() >= self._ends:
             self._end_by("seconds", f"{self._suite.benchmark.limits.seconds:g} seconds")
         return bool(self._ended_by)
-
-    async def _write(self) -> None:
-        while await self._news.wait():
-            await asyncio.sleep(WRITE_SECONDS)
-            self._news.clear()
-            self._write_down()
-
-    def _write_down(self) -> None:
-        if not self._done:
-            return
-        self._store.add(self._done)
-        self._played += len(self._done)
-        failures = [sample.error or sample.score.why for sample in self._done if sample.has_failed]
-        self._failed += len(failures)
-        self._failure = failures[-1] if failures else self._failure
-        self._done.clear()
-        self._hear(self._progress())
 
     def _progress(self) -> BenchmarkProgress:
         seconds, total = monotonic() - self._begun, self._suite.samples

@@ -13,8 +13,9 @@ from ..config.benchmark import SettingSettings
 from ..config.collaboration import Help, HelperSettings
 from ..config.documents import find_nothing
 from ..config.loading import Check, LoadedDiscussion, load
+from ..config.messages import problems_of
 from ..config.problems import KeyPath, Problem
-from ..config.tree import Node
+from ..config.tree import Node, from_python
 from ..core.errors import ConfigError
 from ..core.plugins import near
 
@@ -118,9 +119,8 @@ def _settings_with(section: SettingSettings, chosen: Mapping[str, Any], place: K
     try:
         return SettingSettings.model_validate({**kept, **chosen})
     except ValidationError as error:
-        wrong = error.errors()[0]
-        key = str(wrong["loc"][0]) if wrong["loc"] else ""
-        raise SettingError(Problem((*place, "grid", key), f"{chosen.get(key)!r}: {wrong['msg']}")) from None
+        wrong = problems_of(error, SettingSettings, from_python(chosen))[0]
+        raise SettingError(Problem((*place, "grid", *wrong.path[:1]), wrong.message)) from None
 
 
 def _setting(section: SettingSettings, name: str, place: KeyPath) -> Setting:

@@ -110,7 +110,7 @@ def test_tasks_of_several_datasets_are_told_apart(tmp_path: Path) -> None:
         ),
         (
             {"name": "x", "model": "ollama/phi4", "secondary": "ollama/q", "grid": {"threshold": [0.5, 7]}},
-            "settings[0].grid.threshold: 7",
+            "settings[0].grid.threshold: is a share from 0 to 1, not 7; write 0.07 for 7 %",
         ),
         ({"name": "x", "recorded": "small"}, "no answer of 'small' is recorded for s1, s2, s3 and 1 more"),
         ({"name": "x", "discussion": "none.yaml"}, "none.yaml: there is no such file"),

@@ -104,9 +104,9 @@ def _is_plain(rule: Line) -> bool:
 def _cells(row: SettingRow) -> Iterator[str]:
     yield f"{row.name:12}"
     yield f"{row.quality or 0:6.1%}"
-    yield f"{row.asked:6}" if row.asked else f"{'':6}"
+    yield f"{row.help.asked:6}" if row.help.asked else f"{'':6}"
     yield f"{1000 * (row.cost_per_task or 0):8.2f}"
-    yield f"{1000 * row.help_usd:8.2f}" if row.help_usd else ""
+    yield f"{1000 * row.help.help_usd:8.2f}" if row.help.help_usd else ""
 
 
 def main() -> None:

@@ -30,9 +30,9 @@ TOO_FEW = f"fewer than {MIN_TASKS} tasks have an answer of both models"
 class HelpOrder:
     """The measures of an order. `curve` has help rates with their quality. `note` says why measures are None."""
 
-    count: int
-    small: float
-    large: float
+    count: int = 0
+    small: float | None = None
+    large: float | None = None
     auroc: float | None = None
     apgr: float | None = None
     apgr_low: float | None = None
@@ -43,18 +43,22 @@ class HelpOrder:
     note: str = ""
 
 
+NOT_ORDERED = HelpOrder()
+
+
 @lru_cache(maxsize=32)
 def order(doubts: Numbers, small: Numbers, large: Numbers) -> HelpOrder:
     """Measures the order by doubts (the largest is helped first), given the scores of both models.
 
     Cached, as settings that differ only in thresholds share it.
     """
-    found = HelpOrder(len(doubts), known_mean(small) or 0.0, known_mean(large) or 0.0)
     if len(doubts) < MIN_TASKS:
-        return replace(found, note=TOO_FEW)
+        return HelpOrder(len(doubts), known_mean(small), known_mean(large), note=TOO_FEW)
+    own, helped = fmean(small), fmean(large)
+    found = HelpOrder(len(doubts), own, helped)
     wrong = [each <= 0.5 for each in small]
     found = replace(found, auroc=_number_or_none(auroc(doubts, wrong)), curve=_points(doubts, small, large))
-    if found.large <= found.small + 1e-12:
+    if helped <= own + 1e-12:
         return replace(found, note=NO_ADVANTAGE)
     low, high = map(_number_or_none, interval(apgr, doubts, small, large))
     half, most = (_number_or_none(cpt(doubts, small, large, part)) for part in (0.5, 0.8))
@@ -83,24 +87,26 @@ class HelpEffect:
     were not scored. `drafts_wasted` counts samples with tokens that led to no answer.
     """
 
-    asked: int
-    declined: int
-    help_usd: float | None
-    before: float | None
-    after: float | None
-    help_rate: float
-    help_rate_low: float
-    help_rate_high: float
-    rescued: float | None
-    spoilt: float | None
-    drafts_wasted: int
-    wasted_usd: float | None
+    asked: int = 0
+    declined: int = 0
+    help_usd: float | None = None
+    before: float | None = None
+    after: float | None = None
+    help_rate: float | None = None
+    help_rate_low: float | None = None
+    help_rate_high: float | None = None
+    rescued: float | None = None
+    spoilt: float | None = None
+    drafts_wasted: int = 0
+    wasted_usd: float | None = None
 
 
-def help_effect(samples: Sequence[Sample]) -> HelpEffect | None:
-    """Returns the effect of help, or None without samples."""
+NO_EFFECT = HelpEffect()
+
+
+def help_effect(samples: Sequence[Sample]) -> HelpEffect:
     if not samples:
-        return None
+        return NO_EFFECT
     rates = list(by_task(samples, lambda sample: float(sample.helped)).values())
     pairs = list(_before_and_after(samples, _unread_score(samples)))
     rescued, spoilt = _gains(pairs)

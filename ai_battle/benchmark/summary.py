@@ -10,7 +10,18 @@ from typing import Any
 
 from ..config.benchmark import Unscored
 from ..core.exchange import NOTHING_USED
-from .cascade import BySignal, HelpOrder, by_signal, doubts_of, help_effect, order, per_rescued
+from .cascade import (
+    NO_EFFECT,
+    NOT_ORDERED,
+    BySignal,
+    HelpEffect,
+    HelpOrder,
+    by_signal,
+    doubts_of,
+    help_effect,
+    order,
+    per_rescued,
+)
 from .distributions import NO_LATENCY, Bin, Latency, bins, error_of, first_answers, latency
 from .intervals import known_mean, mean_interval, quantile, quantile_interval, rate_interval
 from .paired import ComparedPair
@@ -70,25 +81,9 @@ class SettingRow:
     seconds_p95: float | None = None
     seconds_p95_low: float | None = None
     seconds_p95_high: float | None = None
-    asked: int = 0
-    declined: int = 0
-    help_usd: float | None = None
-    before: float | None = None
-    after: float | None = None
-    help_rate: float | None = None
-    help_rate_low: float | None = None
-    help_rate_high: float | None = None
-    rescued: float | None = None
-    spoilt: float | None = None
+    help: HelpEffect = NO_EFFECT
     usd_per_rescued: float | None = None
-    drafts_wasted: int = 0
-    wasted_usd: float | None = None
-    apgr: float | None = None
-    apgr_low: float | None = None
-    apgr_high: float | None = None
-    cpt50: float | None = None
-    cpt80: float | None = None
-    order: HelpOrder | None = None
+    order: HelpOrder = NOT_ORDERED
     dominated: str = ""
     is_apart: bool = False
     errors: Mapping[str, int] = field(default_factory=dict)
@@ -154,6 +149,8 @@ class BenchmarkSummary:
     def as_json(self) -> dict[str, Any]:
         """Returns the content of summary.json."""
         data = {"version": VERSION, **asdict(self)}
+        for row in data["settings"]:
+            row |= row.pop("help")
         data["pairs"] = [{"a": each.a, "b": each.b, **each.as_json(), "said": each.sentence} for each in self.pairs]
         data["front"] = [row.name for row in self.front]
         data["sweep"] = [{**asdict(each), "policy": each.policy.name} for each in self.sweep]
@@ -164,8 +161,6 @@ class BenchmarkSummary:
 
 
 MOST_ERRORS, LONGEST_ERROR = 3, 200
-ORDER_FIELDS = ("apgr", "apgr_low", "apgr_high", "cpt50", "cpt80")
-"""The measures of a row's order that the row repeats."""
 
 
 def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) -> BenchmarkSummary:
@@ -267,12 +262,9 @@ def _seconds(of: SettingResult) -> dict[str, Any]:
 
 
 def _help(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> dict[str, Any]:
-    if (effect := help_effect(of.answers)) is None:
-        return {}
+    effect = help_effect(of.answers)
     price = per_rescued(_extra_dollars(of, settings), effect.rescued)
-    found = _order(of, settings, tasks)
-    of_order = {name: getattr(found, name) for name in ORDER_FIELDS} if found else {}
-    return {**asdict(effect), "usd_per_rescued": price, "order": found, **of_order}
+    return {"help": effect, "usd_per_rescued": price, "order": _order(of, settings, tasks)}
 
 
 def _extra_dollars(of: SettingResult, settings: Sequence[SettingResult]) -> float | None:
@@ -284,14 +276,14 @@ def _extra_dollars(of: SettingResult, settings: Sequence[SettingResult]) -> floa
     return sum((sample.usage.cost_usd or 0.0) - small.costs[sample.task] for sample in shared) if shared else None
 
 
-def _order(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> HelpOrder | None:
-    """Returns the order of help, or None if the helper's scores or the detector's doubts are unknown."""
+def _order(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> HelpOrder:
+    """Returns the order of help, which is not measured if the helper's scores or the detector's doubts are unknown."""
     doubts = doubts_of(of.answers)
     small = by_task(of.answers, lambda sample: sample.small_score)
     large = _own_scores(of.helpers[0], settings, tasks) if of.helpers else {}
     shared = [task for task in doubts if task in small and task in large]
     if not shared:
-        return None
+        return NOT_ORDERED
     return order(*(tuple(each[task] for task in shared) for each in (doubts, small, large)))
 
 
@@ -351,7 +343,7 @@ def _notes(rows: Sequence[SettingRow], store: Store) -> list[str]:
 
 def _notes_on(row: SettingRow) -> Iterator[str]:
     yield from (f"{row.name}: help failed ({count:,}): {why}" for why, count in row.help_errors.items())
-    if row.order and row.order.note:
+    if row.order.note:
         yield f"{row.name}: {row.order.note}"
 
 

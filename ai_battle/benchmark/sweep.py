@@ -5,7 +5,7 @@ of the quality are reported.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -29,9 +29,6 @@ SERVED = {"quality": "score", "cost_per_task": "cost_usd", "seconds": "seconds"}
 """The figures that depend on the served answer, and the field whose mean each is."""
 
 RATES = (0.1, 0.2, 0.3, 0.5)
-EXACT = "exact"
-BOUNDED = "needs new answers of the small model"
-UNKNOWN = "not recorded"
 
 
 class GivenAnswer(NamedTuple):
@@ -94,9 +91,8 @@ class Policy:
 class SweepResult:
     """The result of a policy; `unknown` is the number of tasks that need an answer that was never given.
 
-    If there are such, `quality`, `help_rate` and `cost_per_task` are None if they depend on one. `least` and `most`
-    bound the quality and equal it if it is exact. `interval` is at 95 %. `status` says for each figure whether it is
-    exact.
+    Figures are exact, and None if they depend on such an answer, or on a cost or time that was not recorded. `least`
+    and `most` bound the quality and equal it if it is exact. `interval` is at 95 %.
     """
 
     policy: Policy
@@ -109,7 +105,6 @@ class SweepResult:
     interval: Interval | None
     least: float
     most: float
-    status: Mapping[str, str] = field(default_factory=dict)
 
 
 def recorded_pairs(tasks: Iterable[Task]) -> list[Replayed]:
@@ -164,10 +159,9 @@ def _sweep_result(items: Sequence[Replayed], policy: Policy) -> SweepResult:
     count, unknown, total = len(items), len(items) - len(scores), sum(scores)
     retried = tries_again and _is_any_retried(items, stuck)
     figures: dict[str, Any] = {"help_rate": None if retried else sum(stuck) / count, **_figures(outcomes)}
-    status = {name: _status(value, exact=not unknown) for name, value in figures.items()}
     interval = None if unknown else wilson(total, count)
     bounds = {"least": total / count, "most": (total + unknown) / count}
-    return SweepResult(policy, count, unknown, **figures, interval=interval, **bounds, status=status)
+    return SweepResult(policy, count, unknown, **figures, interval=interval, **bounds)
 
 
 def _is_any_retried(items: Sequence[Replayed], stuck: Sequence[bool]) -> bool:
@@ -178,12 +172,6 @@ def _figures(outcomes: Sequence[GivenAnswer | None]) -> dict[str, float | None]:
     """Returns the figures in `SERVED`, or None for those with an unknown answer."""
     totals = {name: known_sum(each and getattr(each, of) for each in outcomes) for name, of in SERVED.items()}
     return {name: None if total is None else total / len(outcomes) for name, total in totals.items()}
-
-
-def _status(value: float | None, *, exact: bool) -> str:
-    if value is not None:
-        return EXACT
-    return UNKNOWN if exact else BOUNDED
 
 
 def _stuck_flags(items: Sequence[Replayed], policy: Policy) -> list[bool]:

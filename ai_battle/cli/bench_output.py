@@ -192,11 +192,11 @@ def _cells(row: SettingRow) -> Iterator[str]:
     yield _words_or_none(row.cost_per_task, lambda cost: about(estimated=row.estimated) + dollars(cost * TASKS))
     yield _words_or_none(row.seconds_p50, seconds)
     yield _words_or_none(row.seconds_p95, seconds)
-    yield percent(row.help_rate)
-    yield str(row.asked or NO_FIGURE)
-    yield str(row.declined or NO_FIGURE)
-    yield _words_or_none(row.help_usd if row.asked else None, lambda cost: dollars(cost * TASKS))
-    yield _words_or_none(row.apgr, "{:.3f}".format)
+    yield percent(row.help.help_rate)
+    yield str(row.help.asked or NO_FIGURE)
+    yield str(row.help.declined or NO_FIGURE)
+    yield _words_or_none(row.help.help_usd if row.help.asked else None, lambda cost: dollars(cost * TASKS))
+    yield _words_or_none(row.order.apgr, "{:.3f}".format)
     yield ", ".join(f"{n} {what}" for n, what in ((row.failed, "failed"), (row.unscored, "unscored")) if n) or NO_FIGURE
 
 

@@ -78,7 +78,7 @@ def _values(sample: Sample) -> tuple[object, ...]:
 
 def render(summary: BenchmarkSummary, store: Store) -> Iterator[str]:
     """Yields the page in pieces."""
-    helped = [row for row in summary.settings if row.help_rate is not None]
+    helped = [row for row in summary.settings if row.help.help_rate is not None]
     shown = _most_telling(summary)
     left_out = f"The {len(shown):,} most telling of {len(summary.items):,} tasks; results.sqlite has all."
     return page(
@@ -123,7 +123,7 @@ def _facts(summary: BenchmarkSummary) -> Iterator[str]:
 
 def _by_order(rows: Sequence[SettingRow]) -> list[tuple[Points, SettingRow]]:
     """Returns one setting for each order of the answers, as thresholds do not change the order."""
-    return list({row.order.curve: row for row in rows if row.order and row.order.curve}.items())
+    return list({row.order.curve: row for row in rows if row.order.curve}.items())
 
 
 @dataclass(frozen=True, slots=True)

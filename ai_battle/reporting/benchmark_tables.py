@@ -136,8 +136,8 @@ def _missing_cell(row: SettingRow) -> Cell:
 
 def _question_count(row: SettingRow) -> Cell:
     """Returns how often other models were asked, and how many questions were declined."""
-    declined = f"{count(row.declined)} declined" if row.declined else ""
-    return Cell(count(row.asked), row.asked, declined) if row.asked or declined else Cell(NO_FIGURE)
+    declined = f"{count(row.help.declined)} declined" if row.help.declined else ""
+    return Cell(count(row.help.asked), row.help.asked, declined) if row.help.asked or declined else Cell(NO_FIGURE)
 
 
 _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
@@ -150,9 +150,9 @@ _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
         row.seconds_p50, seconds, _interval(row.seconds_p50_low, row.seconds_p50_high, seconds)
     ),
     "p95": lambda row: _cell(row.seconds_p95, seconds, _interval(row.seconds_p95_low, row.seconds_p95_high, seconds)),
-    "help": lambda row: _share(row.help_rate, row.help_rate_low, row.help_rate_high),
+    "help": lambda row: _share(row.help.help_rate, row.help.help_rate_low, row.help.help_rate_high),
     "asked": _question_count,
-    HELP_PRICE: lambda row: _cell(row.help_usd, price) if row.asked else Cell(NO_FIGURE),
+    HELP_PRICE: lambda row: _cell(row.help.help_usd, price) if row.help.asked else Cell(NO_FIGURE),
     "missing": _missing_cell,
     "beaten by": lambda row: Cell(short(row.dominated) or NO_FIGURE),
 }
@@ -237,22 +237,24 @@ def _difference(row: str, column: str, pairs: Mapping[tuple[str, str], ComparedP
 
 
 def _wasted_drafts(row: SettingRow) -> Cell:
-    price_ = f", {dollars(row.wasted_usd)}" if row.wasted_usd else ""
-    return Cell(f"{count(row.drafts_wasted)}{price_}", row.drafts_wasted)
+    price_ = f", {dollars(row.help.wasted_usd)}" if row.help.wasted_usd else ""
+    return Cell(f"{count(row.help.drafts_wasted)}{price_}", row.help.drafts_wasted)
 
 
 _ORDER: Mapping[str, Callable[[SettingRow], Cell]] = {
     "setting": lambda row: Cell(row.name),
-    "help rate": lambda row: _share(row.help_rate, row.help_rate_low, row.help_rate_high),
-    "before": lambda row: _share(row.before),
-    "after": lambda row: _share(row.after),
-    "rescued": lambda row: _cell(row.rescued, "{:g}".format),
-    "spoilt": lambda row: _cell(row.spoilt, "{:g}".format),
+    "help rate": lambda row: _share(row.help.help_rate, row.help.help_rate_low, row.help.help_rate_high),
+    "before": lambda row: _share(row.help.before),
+    "after": lambda row: _share(row.help.after),
+    "rescued": lambda row: _cell(row.help.rescued, "{:g}".format),
+    "spoilt": lambda row: _cell(row.help.spoilt, "{:g}".format),
     "$ / rescued": lambda row: _cell(row.usd_per_rescued, dollars),
     "drafts wasted": _wasted_drafts,
-    "APGR": lambda row: _cell(row.apgr, "{:.3f}".format, _interval(row.apgr_low, row.apgr_high, "{:.2f}".format)),
-    "CPT 50 %": lambda row: _share(row.cpt50),
-    "CPT 80 %": lambda row: _share(row.cpt80),
+    "APGR": lambda row: _cell(
+        row.order.apgr, "{:.3f}".format, _interval(row.order.apgr_low, row.order.apgr_high, "{:.2f}".format)
+    ),
+    "CPT 50 %": lambda row: _share(row.order.cpt50),
+    "CPT 80 %": lambda row: _share(row.order.cpt80),
 }
 
 

@@ -46,14 +46,14 @@ def test_the_packaged_suite_compares_four_ways_with_each_model_alone(table: dict
 
 
 def test_the_table_says_what_each_asked_and_what_it_paid_for_that(table: dict[str, SettingRow]) -> None:
-    assert {name: row.asked for name, row in table.items()} == {
+    assert {name: row.help.asked for name, row in table.items()} == {
         "small alone": 0, "rescue": 2, "takeover": 2, "boost": 10, "advisor": 3, "large alone": 0
     }  # fmt: skip
     for name in ("rescue", "takeover", "boost", "advisor"):
         row = table[name]
-        assert row.help_usd
+        assert row.help.help_usd
         assert row.cost_per_task
-        assert row.help_usd < row.cost_per_task
+        assert row.help.help_usd < row.cost_per_task
 
 
 def test_the_forecast_counts_help_that_a_strategy_takes_for_each_answer() -> None:
@@ -114,4 +114,4 @@ def test_the_report_says_what_answers_were_before_help_and_after_it(tmp_path: Pa
         (row,) = summary_of(store).settings
     finally:
         store.close()
-    assert (row.before, row.after, row.rescued) == (0, 1, 1)
+    assert (row.help.before, row.help.after, row.help.rescued) == (0, 1, 1)

@@ -1,12 +1,8 @@
 """Lists models, and finds their capabilities and the source: the file, remembered refusals, the server, or a table."""
 
-import json
-import logging
-import os
 import re
-import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -14,6 +10,7 @@ from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 from ..core import plugins
 from ..core.errors import AIBattleError, ConfigError, ContextTooLong, ProviderError
@@ -25,94 +22,67 @@ from ._names import CATALOGUE_DATE, ModelName
 from ._prices import context_window
 
 REFUSAL_SECONDS = 24 * 3600  # for which a refusal counts, as servers and their models change
-_CLEANED_FROM_BYTES = 256 * 1024  # bytes of the file above which old entries are removed
 NOTHING_REFUSED: frozenset[str] = frozenset()
-_log = logging.getLogger(__name__)
 
 
 class RefusalMemory:
-    """Remembers on disk the parameters and features that models refused. `load()` returns the one of this user."""
+    """Remembers on disk the parameters and features that models refused. `load()` returns the one of this user.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._refused: dict[tuple[str, str], dict[str, float]] = {}
-        self._from_others: Mapping[str, Mapping[str, float]] = {}
-        self._seen: tuple[int, int] = (0, 0)
-        self._warned = False
+    Each refusal is an empty file, so that processes never disturb each other. Its time is that of the refusal, and its
+    name has a hash of endpoint and model, as endpoints may contain passwords.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._refused: dict[str, dict[str, float]] = {}
 
     @classmethod
-    def load(cls, path: Path | None = None) -> "RefusalMemory":
-        path = path or cache_directory() / "refused.jsonl"
-        memory = _memories.setdefault(path, cls(path))
-        memory._refresh()
+    def load(cls, folder: Path | None = None) -> "RefusalMemory":
+        folder = folder or cache_directory() / "refused"
+        memory = _memories.setdefault(folder, cls(folder))
+        memory._read()
         return memory
 
     def refuses(self, endpoint: str, model: str) -> frozenset[str]:
         """Returns the parameters and features that this model refused within a day."""
-        refused = self._refused.get((endpoint, model))
-        from_others = self._from_others.get(_digest(endpoint, model)) if self._from_others else None
-        if not refused and not from_others:
-            return NOTHING_REFUSED
-        return frozenset((*_recent_refusals(refused or {}), *_recent_refusals(from_others or {})))
+        refused = self._refused.get(_digest(endpoint, model))
+        return frozenset(_recent_refusals(refused)) if refused else NOTHING_REFUSED
 
     def by_digest(self) -> Mapping[str, Mapping[str, float]]:
-        """Returns all refusals with their times, sorted, by hashes of endpoints, which may contain passwords."""
-        known = {**self._from_others}
-        for named, refused in self._refused.items():
-            digest = _digest(*named)
-            known[digest] = _latest_refusals(known.get(digest, {}), refused)
-        return {digest: fresh for digest, refused in sorted(known.items()) if (fresh := _recent_refusals(refused))}
+        """Returns all refusals with their times, sorted, by hashes of endpoint and model."""
+        known = sorted(self._refused.items())
+        return {digest: fresh for digest, refused in known if (fresh := _recent_refusals(refused))}
 
     def take_over(self, from_others: Mapping[str, Mapping[str, float]]) -> None:
-        """Replaces the refusals known from other processes, in the form of `by_digest`."""
-        self._from_others = from_others
+        """Adds the refusals known from other machines, in the form of `by_digest`."""
+        for digest, refused in from_others.items():
+            for name, at in refused.items():
+                self._note(digest, name, at)
 
     def remember(self, endpoint: str, model: str, refused: str) -> None:
         """Remembers a refusal, only for the life of the process if the directory can't be written."""
         if refused in self.refuses(endpoint, model):
             return
-        at = time.time()
-        self._refused.setdefault((endpoint, model), {})[refused] = at
+        digest = _digest(endpoint, model)
+        self._note(digest, refused, time.time())
         with suppress(OSError):
-            make_private(self.path.parent)
-            _append(self.path, _line(endpoint, model, refused, at))
+            make_private(self.folder.parent)
+            make_private(self.folder)
+            (self.folder / f"{digest}.{quote(refused, safe='')}").touch(0o600)
 
-    def _refresh(self) -> None:
-        try:
-            stat = self.path.stat()
-            if (seen := (stat.st_mtime_ns, stat.st_size)) != self._seen:
-                self._read()
-                self._seen = seen
-        except OSError:
-            return
-        if stat.st_size > _CLEANED_FROM_BYTES:
-            self._drop_old_refusals()
+    def _note(self, digest: str, name: str, at: float) -> None:
+        known = self._refused.setdefault(digest, {})
+        known[name] = max(at, known.get(name, 0.0))
 
     def _read(self) -> None:
-        text = self.path.read_text(encoding="utf-8", errors="replace")
-        for line in filter(None, text.split("\n")):
-            try:
-                entry = json.loads(line)
-                key = (entry["endpoint"], entry["model"])
-                self._refused.setdefault(key, {})[entry["refuses"]] = float(entry["at"])
-            except (ValueError, KeyError, TypeError):
-                self._warn()
-
-    def _warn(self) -> None:
-        if not self._warned:
-            self._warned = True
-            _log.warning("%s is damaged; what can't be read of it is ignored. It can be deleted.", self.path)
-
-    def _drop_old_refusals(self) -> None:
-        """Removes refusals older than a day. What another process adds meanwhile is lost, and learned again."""
-        with suppress(OSError):
-            with tempfile.NamedTemporaryFile("w", dir=self.path.parent, delete=False, encoding="utf-8") as file:
-                file.writelines(self._fresh_lines())
-            os.replace(file.name, self.path)
-
-    def _fresh_lines(self) -> Iterator[str]:
-        for (endpoint, model), refused in self._refused.items():
-            yield from (_line(endpoint, model, name, at) for name, at in _recent_refusals(refused).items())
+        """Reads the refusals of all processes, and deletes those older than a day."""
+        earliest = time.time() - REFUSAL_SECONDS
+        for file in self.folder.glob("*.*"):
+            with suppress(OSError):  # another process may have deleted it
+                digest, _, name = file.name.partition(".")
+                self._note(digest, unquote(name), at := file.stat().st_mtime)
+                if at < earliest:
+                    file.unlink()
 
 
 _memories: dict[Path, RefusalMemory] = {}
@@ -123,26 +93,9 @@ def _recent_refusals(refused: Mapping[str, float]) -> Mapping[str, float]:
     return {name: at for name, at in sorted(refused.items()) if at > earliest}
 
 
-def _latest_refusals(one: Mapping[str, float], other: Mapping[str, float]) -> Mapping[str, float]:
-    return {name: max(one.get(name, 0.0), other.get(name, 0.0)) for name in {*one, *other}}
-
-
 @lru_cache(maxsize=1024)
 def _digest(endpoint: str, model: str) -> str:
     return sha256(f"{endpoint} {model}".encode()).hexdigest()
-
-
-def _line(endpoint: str, model: str, refused: str, at: float) -> str:
-    return json.dumps({"endpoint": endpoint, "model": model, "refuses": refused, "at": at}) + "\n"
-
-
-def _append(path: Path, line: str) -> None:
-    """Appends in one write, with a leading newline in case another process was killed within its own line."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        os.write(descriptor, f"\n{line}".encode())
-    finally:
-        os.close(descriptor)
 
 
 _SPELLINGS = {

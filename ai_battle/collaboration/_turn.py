@@ -47,7 +47,7 @@ from ..core.telemetry import span
 from ..core.tokens import estimate_text
 from ..core.tooling import LoopStopped, ToolsOffered
 from ..signals.refusals import refuses as refuses_in_words
-from ..wire.openai.messages import REFUSES, is_refusal, refuses
+from ..wire.openai.answers import REFUSES, is_refusal, refuses
 from ._limits import HelpLimits, HelpUse
 from ._prompts import Sees, arguments_text, bounded_text, excerpt, shown_text
 from ._wrappers import redacted_request

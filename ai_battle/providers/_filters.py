@@ -24,7 +24,7 @@ from ..core.events import (
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import FILE_KINDS, Document, Image, Message, Part, PrefixCache, Text, ToolResult, file_of
 from ..core.redaction import Messages, Redactor
-from ..wire.messages import with_schema_in_words
+from ..wire.bodies import with_schema_in_words
 
 
 class NamedClient(ClientWrapper):

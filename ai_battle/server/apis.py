@@ -10,11 +10,12 @@ from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, RawBody, UnreadRequest, Wants
 from ..core.messages import Message, Part, Text, Thinking, user
 from ..providers.anthropic import HEADERS, VERSION
-from ..wire import anthropic, openai, responses
+from ..wire import anthropic, responses
 from ..wire.advice import is_advisor
 from ..wire.blocks import BlockWriter
-from ..wire.bodies import decode_body, own
-from ..wire.messages import with_pairs
+from ..wire.bodies import own
+from ..wire.openai import served as chat
+from ..wire.requests import decode_body, with_pairs
 from .routes import Route
 
 LONGEST_NAME = 256
@@ -223,5 +224,5 @@ def _wants_usage(body: Mapping[str, Any]) -> bool:
 
 
 MESSAGES = Api("messages", anthropic, ("anthropic-beta", VERSION), passes=True)
-CHAT = Api("chat", openai, passes=True)
+CHAT = Api("chat", chat, passes=True)
 RESPONSES = Api("responses", responses, refers=True)

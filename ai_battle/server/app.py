@@ -18,7 +18,7 @@ from ..core.telemetry import request_span
 from ..core.tokens import estimate_request
 from ..providers._breaker import upstream_at
 from ..wire.blocks import Failure
-from ..wire.bodies import decode_body_and_head
+from ..wire.requests import decode_body_and_head
 from . import late
 from .admission import read_body
 from .apis import CHAT, MESSAGES, RESPONSES, Api, model_in

@@ -18,7 +18,7 @@ from ..wire.advice import Consultation, advice_part, advice_words, consultation_
 from ..wire.anthropic.answers import encode_usage, stop_of
 from ..wire.anthropic.blocks import WIRE
 from ..wire.bodies import own
-from ..wire.messages import paired_messages
+from ..wire.requests import paired_messages
 from .advisors import ClientAdvisor
 
 ERROR_CODES: Mapping[type[AIBattleError], str] = {

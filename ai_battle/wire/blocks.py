@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 from ..core.events import AttemptFailed, Event, ModelReplied, TextDelta, ThinkingDelta, ToolCallDelta
 from ..core.exchange import ModelResponse
 from ..core.messages import Message, Part, Text, Thinking, ToolCall
-from .bodies import dumps, read_arguments
-from .messages import new_id
+from .bodies import dumps, new_id, read_arguments
 
 WAITING = -1  # the index of a block that has not started
 

@@ -259,31 +259,9 @@ _KEYWORDS = ObjectShape(
         "items": _one_or_more,
     }
 )
-MAY_BE_NULL = frozenset(("default", "const"))
-VALUES = MAY_BE_NULL | {"enum", "examples"}
 
 
 def tool_schema(value: Any) -> None:
     """Requires the schema of a tool's arguments or of an answer, which must be an object, not true or false."""
     object_(value)
     schema(value)
-
-
-def objects_in(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yields a JSON object and all objects inside it."""
-    if isinstance(value, Mapping):
-        yield value
-        value = [*value.values()]
-    if isinstance(value, list):
-        for inner in value:
-            yield from objects_in(inner)
-
-
-def without_nulls(schema: Any) -> Any:
-    """Removes fields that are null, which some clients write for keywords that they do not use."""
-    if isinstance(schema, list):
-        return list(map(without_nulls, schema))
-    if not isinstance(schema, Mapping):
-        return schema
-    given = {name: inner for name, inner in schema.items() if inner is not None or name in MAY_BE_NULL}
-    return {name: inner if name in VALUES else without_nulls(inner) for name, inner in given.items()}

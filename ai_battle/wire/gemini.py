@@ -11,9 +11,8 @@ from ..core.events import Event, ToolCallDelta
 from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ..core.messages import Document, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from . import streams
-from .bodies import ANY_OBJECT, count, dumps, field_or, own, present, required_field, unknown_fields
+from .bodies import ANY_OBJECT, count, dumps, field_or, own, present, required_field, turns, unknown_fields, with_ids
 from .errors import empty_answer, no_answer_error, plausible_usage, readable_answer, require_content
-from .messages import turns, with_ids
 
 __all__ = [
     "WIRE", "StreamReader", "decode_response", "decode_usage", "encode_request", "unsupported_options",

@@ -10,9 +10,21 @@ from ..core.events import Event, ToolCallDelta
 from ..core.exchange import ModelRequest, ModelResponse, Stop, ToolSpec, Usage
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from . import bodies, streams
-from .bodies import ANY_OBJECT, EMPTY_VALUES, count, dumps, field_or
+from .bodies import (
+    ANY_OBJECT,
+    EMPTY_VALUES,
+    as_failure,
+    call_id,
+    count,
+    decode_call,
+    dumps,
+    field_or,
+    file_text,
+    join_separated,
+    with_ids,
+    with_system,
+)
 from .errors import cut_error, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
-from .messages import as_failure, call_id, decode_call, file_text, join_separated, with_ids, with_system
 
 __all__ = ["StreamReader", "decode_response", "decode_usage", "encode_request"]
 

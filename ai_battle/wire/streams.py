@@ -13,9 +13,8 @@ from ..core.errors import BadReply, ProviderError
 from ..core.events import Event, TextDelta, ThinkingDelta
 from ..core.exchange import ModelResponse, Stop
 from ..core.messages import Message, Text, Thinking
-from .bodies import dumps, is_whole, loads
+from .bodies import dumps, is_whole, loads, new_id
 from .errors import UNREADABLE, cut_error, error_in_answer, head, malformed_error, no_answer_error, parse_body
-from .messages import new_id
 
 MAX_EVENT = 16 * 1024 * 1024  # bytes; a stream without separators must not fill the memory
 HEAD_BYTES = 500  # bytes of the body kept to recognize it and for errors

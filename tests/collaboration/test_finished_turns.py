@@ -13,7 +13,8 @@ from ai_battle.collaboration import Helping, cascade, council, critique, draft_v
 from ai_battle.core.client import ModelClient
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, user
 from ai_battle.providers.scripted import ScriptedClient
-from ai_battle.wire import anthropic, openai, responses
+from ai_battle.wire import anthropic, responses
+from ai_battle.wire.openai import served as openai
 
 TURNS = [
     json.loads(line)

@@ -8,8 +8,9 @@ from typing import Any
 
 from ai_battle.core.events import TextDelta
 from ai_battle.core.messages import Text
-from ai_battle.wire import anthropic, openai, responses
-from ai_battle.wire.bodies import decode_body
+from ai_battle.wire import anthropic, responses
+from ai_battle.wire.openai import served as openai
+from ai_battle.wire.requests import decode_body
 
 from ..wire.telling import answer
 

@@ -19,7 +19,8 @@ from ai_battle.core.errors import (
     Unreachable,
 )
 from ai_battle.server.errors import client_failure
-from ai_battle.wire import anthropic, openai, responses
+from ai_battle.wire import anthropic, responses
+from ai_battle.wire.openai import served as openai
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ import pytest
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import ModelRequest
-from ai_battle.wire import anthropic, openai
-from ai_battle.wire.bodies import MAX_PIECE_BYTES, DecodeCache, PatternSearch, decode_body
-from ai_battle.wire.messages import paired_messages
+from ai_battle.wire import anthropic
+from ai_battle.wire.bodies import MAX_PIECE_BYTES, DecodeCache, PatternSearch
+from ai_battle.wire.openai import served as openai
+from ai_battle.wire.requests import decode_body, paired_messages
 
 WIRES: dict[str, Any] = {"chat": openai, "messages": anthropic}
 both = pytest.mark.parametrize("api", WIRES)

@@ -14,6 +14,7 @@ from ai_battle.core.events import TextDelta
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Message
 from ai_battle.wire import anthropic, gemini, ollama, openai
+from ai_battle.wire.openai import served as chat
 
 from .anthropic.test_answers import ANSWER as CLAUDE_ANSWER
 from .anthropic.test_answers import CODING_ASSISTANT
@@ -44,7 +45,7 @@ STREAMS: dict[Any, list[Any]] = {
 }
 REQUESTS: dict[Any, list[Any]] = {
     anthropic: [CODING_ASSISTANT],
-    openai: [json.loads(openai.encode_request(request, "m")) for request in EXAMPLES.values()],
+    chat: [json.loads(openai.encode_request(request, "m")) for request in EXAMPLES.values()],
 }
 
 
@@ -63,7 +64,7 @@ def test_an_answer_that_is_almost_right(wire: Any, data: st.DataObject) -> None:
     assert all(call.id for call in response.tool_calls)
     with suppress(ConfigError):  # Ollama takes no pictures by address
         wire.encode_request(ModelRequest((response.message,)), "m")
-    for served in (anthropic, openai):
+    for served in (anthropic, chat):
         served.encode_response(response, "m")
 
 

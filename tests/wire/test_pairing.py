@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Image, Message, Text, ToolCall, ToolResult, assistant, user
-from ai_battle.wire import anthropic, openai
-from ai_battle.wire.messages import NO_CALL, NO_RESULT, paired_messages, with_pairs
+from ai_battle.wire import anthropic
+from ai_battle.wire.openai import served as openai
+from ai_battle.wire.requests import NO_CALL, NO_RESULT, paired_messages, with_pairs
 
 from .values import messages
 

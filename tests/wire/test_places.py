@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.wire import anthropic, openai, responses
-from ai_battle.wire.bodies import decode_body
+from ai_battle.wire import anthropic, responses
+from ai_battle.wire.openai import served as openai
+from ai_battle.wire.requests import decode_body
 
 from .mutants import mutants
 from .values import json_values

@@ -15,13 +15,16 @@ from ai_battle.core.exchange import ModelResponse
 from ai_battle.core.messages import Text
 from ai_battle.server.errors import client_failure
 from ai_battle.wire import anthropic, openai, responses
+from ai_battle.wire.openai import served as chat
 
 from .chunks import cut_places, slices
 from .played import Player, playing
 from .telling import Said, answer, answer_deltas, content_of, tellings, write_stream
 
 Telling = tuple[list[Event], ModelResponse]
-WIRES: list[Any] = [anthropic, openai]
+WIRES: list[Any] = [anthropic, chat]
+READERS = {anthropic: anthropic.StreamReader, chat: openai.StreamReader}
+SDKS = {anthropic: "anthropic", chat: "openai", responses: "responses"}
 NAMES = ["anthropic", "openai"]
 
 
@@ -29,7 +32,7 @@ NAMES = ["anthropic", "openai"]
 @given(tellings(), cut_places)
 def test_our_reader_reads_the_answer_that_was_written(wire: Any, telling: Telling, cuts: list[int]) -> None:
     deltas, response = telling
-    reader = wire.StreamReader()
+    reader = READERS[wire]()
     for chunk in slices(write_stream(wire.StreamWriter("asked-for"), deltas, response), cuts):
         reader.feed(chunk)
     read = reader.finish()
@@ -45,7 +48,7 @@ def test_every_event_has_a_name_where_the_api_names_them_and_is_one_line_of_json
         *name, data = event.split(b"\n")
         if data != b"data: [DONE]":
             body = json.loads(data.removeprefix(b"data: "))
-            assert name == ([] if wire is openai else [b"event: " + body["type"].encode()])
+            assert name == ([] if wire is chat else [b"event: " + body["type"].encode()])
 
 
 class Reads:
@@ -105,7 +108,7 @@ def reads() -> Any:
 @given(tellings())
 def test_the_official_sdk_reads_the_answer_that_was_written(wire: Any, reads: Reads, telling: Telling) -> None:
     deltas, response = telling
-    read: Callable[[bytes], Said] = getattr(reads, wire.__name__.rpartition(".")[2])
+    read: Callable[[bytes], Said] = getattr(reads, SDKS[wire])
 
     assert read(write_stream(wire.StreamWriter("asked-for"), deltas, response)) == content_of(response.message)
 
@@ -113,7 +116,7 @@ def test_the_official_sdk_reads_the_answer_that_was_written(wire: Any, reads: Re
 @pytest.mark.parametrize("wire", WIRES, ids=NAMES)
 def test_an_error_in_mid_stream_is_no_end_of_the_answer(wire: Any) -> None:
     writer = wire.StreamWriter("m")
-    reader = wire.StreamReader()
+    reader = READERS[wire]()
     begun = writer.begin() + b"".join(map(writer.feed, answer_deltas(Text("Hel"))))
 
     with pytest.raises(RateLimited, match="slow down") as caught:
@@ -123,13 +126,13 @@ def test_an_error_in_mid_stream_is_no_end_of_the_answer(wire: Any) -> None:
 
 @pytest.mark.parametrize(
     ("wire", "error"),
-    [(anthropic, anthropic_sdk.APIStatusError), (openai, openai_sdk.APIError), (responses, RuntimeError)],
+    [(anthropic, anthropic_sdk.APIStatusError), (chat, openai_sdk.APIError), (responses, RuntimeError)],
     ids=[*NAMES, "responses"],
 )
 def test_the_official_sdk_raises_on_an_error_in_mid_stream(wire: Any, error: type[Exception], reads: Reads) -> None:
     writer = wire.StreamWriter("m")
     begun = writer.begin() + b"".join(map(writer.feed, answer_deltas(Text("Hel"))))
-    read = getattr(reads, wire.__name__.rpartition(".")[2])
+    read = getattr(reads, SDKS[wire])
 
     with pytest.raises(error):
         read(begun + writer.fail(client_failure(ProviderError("the model is gone", status=503))))
@@ -143,5 +146,5 @@ def test_pings_change_nothing(wire: Any, reads: Reads) -> None:
         pieces += [writer.feed(delta), writer.ping()]
     pieces.append(writer.finish(answer(Text("Hello"))))
 
-    read = getattr(reads, wire.__name__.rpartition(".")[2])
+    read = getattr(reads, SDKS[wire])
     assert read(b"".join(pieces)).text == "Hello"

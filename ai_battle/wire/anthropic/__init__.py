@@ -11,15 +11,7 @@ from typing import Any, TypeAlias, cast
 from ...core.exchange import ModelRequest, RawBody, ToolSpec
 from ...core.messages import Document, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 from ..advice import RESULT, RESULT_BLOCK
-from ..bodies import (
-    DecodeCache,
-    checkable,
-    dumps,
-    encode_raw,
-    own,
-    unknown_fields,
-    with_raw_messages,
-)
+from ..bodies import DecodeCache, dumps, encode_raw, own, turns, unknown_fields, with_raw_messages, without_nulls
 from ..checks import (
     ObjectShape,
     TaggedShape,
@@ -33,10 +25,9 @@ from ..checks import (
     text,
     text_or,
     tool_schema,
-    without_nulls,
 )
 from ..errors import readable_request
-from ..messages import MessageCache, turns
+from ..requests import MessageCache, checkable
 from .answers import MessagesReader as StreamReader
 from .answers import MessagesWriter as StreamWriter
 from .answers import decode_response, decode_usage, encode_error, encode_response, encode_usage, stop_of

@@ -10,14 +10,24 @@ from ...core.exchange import NOTHING_USED, UNKNOWN_USAGE, ModelResponse, Stop, U
 from ...core.messages import Document, Image, Message, Part
 from ..advice import CALL_BLOCK
 from ..blocks import WAITING, AnswerBlock, BlockWriter, Failure
-from ..bodies import count, dumps, field_or, given_id, own, present, read_arguments, required_field, unknown_fields
+from ..bodies import (
+    count,
+    dumps,
+    field_or,
+    given_id,
+    own,
+    present,
+    read_arguments,
+    required_field,
+    unknown_fields,
+    with_ids,
+)
 from ..checks import ObjectShape, TaggedShape, object_, text
 from ..errors import no_answer_error, plausible_usage, readable_answer, require_content
-from ..messages import with_ids
 from ..streams import StreamReader
 from .blocks import BLOCKS, WIRE, Block, Calls, answer_blocks, decode_block, encode_part, is_whole_block, wire_id
 
-STOPS: Mapping[str | None, Stop] = {
+STOPS: Mapping[Any, Stop] = {
     "end_turn": "end",
     "max_tokens": "length",
     "stop_sequence": "stop_sequence",
@@ -26,15 +36,8 @@ STOPS: Mapping[str | None, Stop] = {
     "refusal": "refusal",
     "model_context_window_exceeded": "length",
 }
-STOP_REASONS: Mapping[Stop, str] = {
-    "end": "end_turn",
-    "length": "max_tokens",
-    "stop_sequence": "stop_sequence",
-    "tool_calls": "tool_use",
-    "pause": "pause_turn",
-    "refusal": "refusal",
-    "content_filter": "refusal",
-}
+# A stop with two reasons is sent as the first of them.
+STOP_REASONS = {stop: reason for reason, stop in [*STOPS.items()][::-1]} | {"content_filter": "refusal"}
 ERRORS = {
     400: "invalid_request_error", 401: "authentication_error", 402: "billing_error", 403: "permission_error",
     404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 500: "api_error", 502: "api_error",

@@ -8,9 +8,8 @@ from typing import Any
 
 from ...core.messages import Document, Image, Part, Text, Thinking, ToolCall, ToolResult
 from ..advice import advice_words
-from ..bodies import dumps, own, read_arguments, unknown_fields
+from ..bodies import dumps, join_separated, own, read_arguments, unknown_fields
 from ..checks import Shape, TaggedShape, base64, flag, object_, text, text_or
-from ..messages import join_separated
 
 WIRE = "anthropic"
 

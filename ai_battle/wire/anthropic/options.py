@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from ...core.exchange import ModelRequest
-from ..bodies import own, present
-from ..checks import check_choice, objects_in
-from ..messages import with_schema_in_words
+from ..bodies import objects_in, own, present, with_schema_in_words
+from ..checks import check_choice
 from .blocks import WIRE
 
 CURRENT = "2026-10-21"  # rejects sampling parameters, and documents in the assistant's messages

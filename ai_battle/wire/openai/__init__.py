@@ -1,105 +1,69 @@
-"""Encodes and decodes OpenAI's Chat Completions and Embeddings APIs, which most servers speak.
+"""The client's side of OpenAI's Chat Completions and Embeddings APIs, which most servers speak: encodes requests.
 
-Requests are here; the messages in them and the answers have files of their own.
+Answers are decoded in `answers`. The server's side is `served`, which a discussion does not need.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias, cast
+import base64
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, compress, repeat
+from operator import contains, itemgetter, not_
+from typing import Any, cast
 
 from ...core.exchange import ModelRequest, RawBody, ToolSpec
-from ...core.messages import Text
+from ...core.messages import Document, Image, Message, Part, Role, Text, ToolCall, ToolResult
 from ..bodies import (
     ANY_OBJECT,
     EMPTY_VALUES,
-    DecodeCache,
+    Content,
     PatternSearch,
-    checkable,
+    as_failure,
+    call_id,
     dumps,
     encode_raw,
-    with_raw_messages,
-)
-from ..checks import (
-    ObjectShape,
-    Shape,
-    ShapeError,
-    TaggedShape,
-    check,
-    check_choice,
-    flag,
-    list_of,
-    number,
-    object_,
+    file_text,
+    join_separated,
     objects_in,
-    one_of,
-    positive,
-    text,
-    text_or,
-    tool_schema,
+    with_raw_messages,
+    with_system,
     without_nulls,
-    word_or,
 )
-from ..errors import readable_request
-from ..messages import join_separated
+from .answers import WIRE, decode_embedding, decode_response, decode_usage, own
 from .answers import ChatReader as StreamReader
-from .answers import ChatWriter as StreamWriter
-from .answers import decode_embedding, decode_response, decode_usage, encode_error, encode_response
-from .messages import CUSTOM, MESSAGES, USUAL, WIRE, Quirks, encode_messages, own, unknown_fields
 
 __all__ = [
-    "WIRE", "Quirks", "StreamReader", "StreamWriter", "add_messages", "decode_embedding", "decode_head",
-    "decode_request", "decode_response", "decode_usage", "encode_embedding_request", "encode_error",
-    "encode_request", "encode_response", "options_in", "pass_request", "unread_fields",
+    "WIRE", "Quirks", "StreamReader", "decode_embedding", "decode_response", "decode_usage", "encode_embedding_request",
+    "encode_request", "pass_request",
 ]  # fmt: skip
 
-UNSUPPORTED = frozenset(("num_ctx", "keep_alive"))
-SAMPLING: Mapping[str, Shape] = {
-    **dict.fromkeys(("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty"), number),
-    "seed": number,
-    "stop": text_or([text], "a list of texts"),
-    "parallel_tool_calls": flag,
+NAME_LENGTH = 64  # characters that OpenAI allows
+NOT_IN_NAMES = re.compile(r"[\s<|\\/>]+")
+MESSAGE_HEADS: Mapping[Role, bytes] = {
+    role: b'{"role":"%s","content":' % role.encode() for role in ("system", "user", "assistant")
 }
-Tools: TypeAlias = tuple[tuple[ToolSpec, ...], list[Any]]
-RENAMED = {"max_tokens": "max_tokens", "max_completion_tokens": "max_tokens", "reasoning_effort": "reasoning"}
+UNSUPPORTED = frozenset(("num_ctx", "keep_alive"))
 NEEDS_REENCODING = PatternSearch(rb'"(?:developer|reasoning)', 10)
 """Finds the role and the fields in messages that some servers reject or ignore, so that these must be re-encoded."""
-KNOWN_FIELDS = (
-    frozenset(SAMPLING) | RENAMED.keys() | {"model", "messages", "tools", "tool_choice", "stream", "stream_options"}
-)
-
-_DESCRIBED = ObjectShape({"name!": text, "description": text, "parameters": tool_schema})
-_TOOLS = list_of(TaggedShape("type", {"function": {"function!": _DESCRIBED}, "custom": CUSTOM}, otherwise="function"))
-_BY_NAME = {"function!": {"name!": text}}
-_ALLOWED = {"mode": one_of("auto", "required"), "tools!": [TaggedShape("type", {"function": _BY_NAME})]}
-_CHOICE = TaggedShape("type", {"function": _BY_NAME, "allowed_tools": {"allowed_tools!": _ALLOWED}})
 
 
-def _check_deprecated(value: object) -> None:
-    if value not in ([], "auto", "none"):
-        raise ShapeError("is deprecated and not supported: use tools and tool_choice")
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """The ways in which one server's Chat Completions API differs from most others.
+
+    `max_tokens` is the name of that field (`max_completion_tokens` for OpenAI's own models). `reasoning` is the field
+    that sends earlier reasoning back to the model (`reasoning_content` for DeepSeek and Moonshot, `reasoning` for
+    gpt-oss), empty if it isn't sent. `names` says whether messages may carry the speaker's name, and `usage` whether a
+    stream may be asked for its usage.
+    """
+
+    max_tokens: str = "max_tokens"
+    reasoning: str = ""
+    names: bool = True
+    usage: bool = True
 
 
-def _require_one(value: object) -> None:
-    if value != 1:
-        raise ShapeError("must be 1: this server gives one answer")
-
-
-_REQUEST = ObjectShape(
-    {
-        **dict.fromkeys(("max_tokens", "max_completion_tokens"), positive),
-        **SAMPLING,
-        **dict.fromkeys(("model", "reasoning_effort"), text),
-        **dict.fromkeys(("functions", "function_call"), _check_deprecated),
-        "messages!": list_of(at_least=1),
-        "tool_choice": word_or(("auto", "none", "required"), _CHOICE),
-        "n": _require_one,
-        "stream": flag,
-        "stream_options": {"include_usage": flag},
-        "response_format": TaggedShape("type", {"json_schema": {"json_schema": {"schema": tool_schema}}}),
-        "logit_bias": object_,
-    }
-)
-READ = KNOWN_FIELDS | _REQUEST.names - {"logit_bias"}
-"""The fields that a request for a model of another API can be made of."""
+USUAL = Quirks()
 
 
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False, quirks: Quirks = USUAL) -> bytes:
@@ -140,69 +104,6 @@ def _pass_head(fields: Mapping[str, Any], model: str, quirks: Quirks) -> bytes:
     return encode_raw({**fields, "model": model, **usage})
 
 
-def unread_fields(body: Mapping[str, Any]) -> list[str]:
-    """Returns the fields that a request for a model of another API can't be made of."""
-    return [*_REQUEST.unread(body, READ)]
-
-
-def options_in(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the options of a body without decoding its messages and tools. Raises `ConfigError`."""
-    check(checkable(body), _REQUEST)
-    return _decode_options(body)
-
-
-def _decode_options(body: Mapping[str, Any]) -> dict[str, Any]:
-    options = {name: body[name] for name in SAMPLING if body.get(name) is not None}
-    return options | {name: body[field] for field, name in RENAMED.items() if body.get(field) is not None}
-
-
-def decode_request(body: Mapping[str, Any]) -> ModelRequest:
-    """Decodes a client's request. A leading system message becomes the system prompt.
-
-    Raises `ConfigError` naming the place of an invalid value. Keeps tool results without a call, which
-    `paired_messages` repairs.
-    """
-    return add_messages(decode_head(body), body)
-
-
-def decode_head(body: Mapping[str, Any]) -> ModelRequest:
-    """Decodes a request except its messages. Raises `ConfigError`."""
-    check(checkable(body), _REQUEST)
-    with READABLE:
-        tools, served = TOOLS.decode(body.get("tools"), _decode_tools)
-        choice, form = body.get("tool_choice"), body.get("response_format")
-        schema = _schema_in(form)
-        known = KNOWN_FIELDS | {"response_format"} if schema is not None and form == _format(schema) else KNOWN_FIELDS
-        return ModelRequest(
-            (),
-            "",
-            _allowed_tools(tools, choice),
-            _decode_choice(choice, tools),
-            schema,
-            _decode_options(body),
-            extra=unknown_fields({**body, "tools": served}, known - {"tools"}),
-        )
-
-
-def add_messages(head: ModelRequest, body: Mapping[str, Any], *, paired: bool = False) -> ModelRequest:
-    """Returns the request with the messages of its body. Raises `ConfigError`."""
-    with READABLE:
-        messages = MESSAGES.decode(body["messages"], paired=paired)
-        if messages[0].role == "system" and not messages[0].speaker:
-            system = join_separated(part.text for part in messages[0].parts if isinstance(part, Text))
-            return head.with_messages(messages[1:], system)
-        return head.with_messages(messages)
-
-
-def _allowed_tools(tools: tuple[ToolSpec, ...], choice: Any) -> tuple[ToolSpec, ...]:
-    """Returns the tools that the model may call: all, or those that `allowed_tools` lists."""
-    match choice:
-        case {"type": "allowed_tools", "allowed_tools": {"tools": list(allowed)}}:
-            names = [each["function"]["name"] for each in allowed if each["type"] == "function"]
-            return tuple(tool for tool in tools if tool.name in names)
-    return tools
-
-
 def _encode_options(options: Mapping[str, Any], quirks: Quirks) -> dict[str, Any]:
     """Encodes options. Passes on those that this API does not define, since many servers accept more."""
     encoded = {name: value for name, value in options.items() if name not in UNSUPPORTED and value not in EMPTY_VALUES}
@@ -228,20 +129,6 @@ def _tool_body(tool: ToolSpec) -> dict[str, Any]:
     }
 
 
-def _decode_tools(tools: Any) -> Tools:
-    """Returns the functions, and for `extra` the tools of types that only this API has, which the upstream runs."""
-    tools = [] if tools is None else tools
-    check(tools, _TOOLS, "tools")
-    served = [tool for tool in tools if tool.get("type", "function") != "function"]
-    return tuple(_decode_tool(tool["function"]) for tool in tools if tool not in served), served
-
-
-def _decode_tool(function: Mapping[str, Any]) -> ToolSpec:
-    schema = without_nulls(function.get("parameters")) or {"type": "object", "properties": {}}
-    extra = unknown_fields(function, _DESCRIBED.names)
-    return ToolSpec(function["name"], function.get("description") or "", schema, extra=extra)
-
-
 def _encode_choice(choice: str) -> dict[str, Any]:
     if choice == "auto":
         return {}
@@ -249,29 +136,15 @@ def _encode_choice(choice: str) -> dict[str, Any]:
     return {"tool_choice": choice if choice in ("none", "required") else named}
 
 
-def _decode_choice(choice: Any, tools: Iterable[ToolSpec]) -> str:
-    """Raises `ConfigError` if the chosen function is not among the tools."""
-    match choice:
-        case {"type": "function", "function": {"name": str(name)}}:
-            check_choice(name, [tool.name for tool in tools], "tool_choice.function.name")
-            return name
-        case {"allowed_tools": {"mode": str(mode)}}:
-            return mode
-        case str(mode):
-            return mode
-        case _:
-            return "auto"
-
-
 def _encode_format(request: ModelRequest) -> dict[str, Any]:
     """Returns the format of the answer, or no field if the client's own format in `extra` has the same schema."""
     came, schema = own(request.extra).get("response_format"), request.output_schema
-    if schema is None and _schema_in(came) is not None:
+    if schema is None and schema_in(came) is not None:
         return {"response_format": {"type": "text"}}
-    return {} if schema is None or _schema_in(came) == schema else {"response_format": _format(schema)}
+    return {} if schema is None or schema_in(came) == schema else {"response_format": answer_format(schema)}
 
 
-def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
+def answer_format(schema: Mapping[str, Any]) -> dict[str, Any]:
     if schema == ANY_OBJECT:
         return {"type": "json_object"}
     return {
@@ -280,7 +153,7 @@ def _format(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _schema_in(form: Any) -> Mapping[str, Any] | None:
+def schema_in(form: Any) -> Mapping[str, Any] | None:
     match form:
         case {"type": "json_schema", "json_schema": {"schema": dict(schema)}}:
             return cast(Mapping[str, Any], without_nulls(schema))
@@ -298,5 +171,134 @@ def _is_closed(schema: Mapping[str, Any]) -> bool:
     return schema.get("additionalProperties") is False and set(required) == set(properties)
 
 
-TOOLS: DecodeCache[Tools] = DecodeCache()
-READABLE = readable_request("Chat Completions")
+def encode_messages(request: ModelRequest, quirks: Quirks) -> bytes:
+    """Returns the JSON objects of all messages, joined by commas.
+
+    The API wants tool results directly after their calls. Content that it does not allow in results (pictures, text of
+    the user) comes after the last of them.
+    """
+    key = f"{WIRE} {quirks.reasoning} {quirks.names}"
+    after = f"{key} after"
+    messages = with_system(request)
+    every = [message.encoded for message in messages]
+    # C-level iterators, as a long conversation has many messages, nearly all of them encoded already.
+    for message in compress(messages, map(not_, map(contains, every, repeat(key)))):
+        plain = _plain_message(message)
+        message.encoded.update({key: plain} if plain else _encode_message(message, quirks, key, after))
+    if not any(map(contains, every, repeat(after))):  # the usual case
+        return b",".join(map(itemgetter(key), every))
+    return b",".join(_in_order(messages, key, after))
+
+
+def _in_order(messages: Iterable[Message], key: str, after: str) -> Iterator[bytes]:
+    """Yields the encoded messages, moving content that is not allowed among tool results after the last of them."""
+    waiting: list[bytes] = []
+    for message in messages:
+        if not message.tool_results:
+            yield from waiting
+            waiting = []
+        yield message.encoded[key]
+        if after in message.encoded:
+            waiting.append(message.encoded[after])
+    yield from waiting
+
+
+def assistant_body(message: Message, quirks: Quirks) -> dict[str, Any]:
+    """Encodes an assistant's message without its pictures, which no server accepts in this role."""
+    words = [part for part in message.parts if isinstance(part, Text)]
+    body: dict[str, Any] = {"role": "assistant", "content": encode_content(words, "".join)}
+    if quirks.reasoning and message.thinking:
+        body[quirks.reasoning] = message.thinking
+    if calls := message.tool_calls:
+        body["content"] = body["content"] or None
+        body["tool_calls"] = [_encode_call(call) for call in calls]
+    return body | own(message.extra)
+
+
+def _plain_message(message: Message) -> bytes:
+    """Encodes a message that is only one text, in a third of the usual time. Returns b"" for any other."""
+    part = message.parts[0] if len(message.parts) == 1 else None
+    if type(part) is not Text or part.extra or message.speaker or message.extra or message.role == "tool":
+        return b""
+    return b"".join((MESSAGE_HEADS[message.role], dumps(part.text), b"}"))
+
+
+def _encode_message(message: Message, quirks: Quirks, key: str, after: str) -> dict[str, bytes]:
+    """Returns a message's bytes under `key`, and under `after` those that must follow the tool results."""
+    first, later = _bodies(message, quirks)
+    if quirks.names and message.speaker and first[0]["role"] != "tool":
+        first[0]["name"] = NOT_IN_NAMES.sub("_", message.speaker.strip())[:NAME_LENGTH]
+    encoded = {key: b",".join(map(dumps, first))}
+    return encoded | ({after: dumps({"role": "user", "content": encode_content(later)})} if later else {})
+
+
+def _bodies(message: Message, quirks: Quirks) -> tuple[list[dict[str, Any]], list[Content]]:
+    """Returns the message's bodies, and content that must follow them: files, and all but results of a tool message."""
+    if message.role == "assistant":
+        return [assistant_body(message, quirks)], _files(message.parts)
+    content: list[Content] = [part for part in message.parts if isinstance(part, Content)]
+    if not (results := message.tool_results):
+        role = "user" if message.role == "tool" else message.role
+        return [{"role": role, "content": encode_content(content)} | own(message.extra)], []
+    beside = chain.from_iterable(map(_file_content, results))
+    return [*map(_result_body, results)], [*beside, *content]
+
+
+def _file_content(result: ToolResult) -> list[Content]:
+    files = _files(result.parts)
+    return [Text(f"What {result.call.name or 'the tool'} returned besides its text:"), *files] if files else []
+
+
+def _files(parts: Iterable[Part]) -> list[Content]:
+    return [part for part in parts if isinstance(part, Image | Document)]
+
+
+def _result_body(result: ToolResult) -> dict[str, Any]:
+    content = encode_content([part for part in result.parts if isinstance(part, Text)])
+    if isinstance(content, str):
+        content = as_failure(result, content)
+    return {"role": "tool", "tool_call_id": call_id(result.call), "content": content} | own(result.extra)
+
+
+def _encode_call(call: ToolCall) -> dict[str, Any]:
+    """Encodes a call. Wraps malformed arguments in JSON, since local servers parse them and would fail the request."""
+    arguments = dumps({"malformed": call.malformed} if call.malformed else call.arguments).decode()
+    body = {"id": call_id(call), "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    return body | own(call.extra)
+
+
+def encode_content(
+    parts: Sequence[Content], join: Callable[[Iterable[str]], str] = join_separated
+) -> str | list[dict[str, Any]]:
+    """Returns a string if there is only text, which every server accepts, and a list of parts otherwise.
+
+    Drops parts of kinds that only another API has.
+    """
+    if all(isinstance(part, Text) and WIRE not in part.extra for part in parts):
+        return join(part.text for part in parts if isinstance(part, Text))
+    return [_encode_part(part) for part in parts if not _is_foreign(part)]
+
+
+def _is_foreign(part: Content) -> bool:
+    return isinstance(part, Text) and not part.text and bool(part.extra) and WIRE not in part.extra
+
+
+def _encode_part(part: Content) -> dict[str, Any]:
+    """Encodes a part. A part of an unknown kind, whose `extra` has a `type`, is sent back unchanged."""
+    extra = own(part.extra)
+    if "type" in extra:
+        return extra
+    match part:
+        case Text(text):
+            return {"type": "text", "text": text, **extra}
+        case Image():
+            return {"type": "image_url", "image_url": {"url": _address(part), **extra}}
+        case Document(media_type, data) if data and media_type.startswith("text/"):
+            # The API accepts only PDFs as files.
+            return {"type": "text", "text": file_text(part), **extra}
+        case Document(name=name):
+            return {"type": "file", "file": {"filename": name or "document.pdf", "file_data": _address(part), **extra}}
+
+
+def _address(file: Image | Document) -> str:
+    return file.url or f"data:{file.media_type};base64,{base64.b64encode(file.data).decode()}"

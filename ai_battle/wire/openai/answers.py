@@ -1,44 +1,36 @@
-"""Encodes and decodes answers of Chat Completions, whole and streamed."""
+"""Decodes a server's answers in OpenAI's Chat Completions, whole and streamed, and in its Embeddings API."""
 
-import time
+import base64
+import mimetypes
 from array import array
-from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from math import hypot, isfinite
-from secrets import token_hex
 from typing import Any
 
 from ...core.errors import BadReply
-from ...core.events import Event, ToolCallDelta
+from ...core.events import Event, ThinkingDelta, ToolCallDelta
 from ...core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
-from ...core.messages import Message, Text, Thinking, assistant
-from ..blocks import AnswerBlock, BlockWriter, Failure
-from ..bodies import count, dumps, field_or, given_id, read_arguments
+from ...core.messages import Document, Image, Message, Part, Text, Thinking, assistant, join_text
+from .. import bodies
+from ..bodies import count, decode_call, dumps, field_or, given_id, read_arguments, with_ids
 from ..errors import empty_answer, error_in_answer, no_answer_error, plausible_usage, readable_answer, require_content
 from ..streams import DONE, StreamReader, separate_thought
-from .messages import KNOWN_FIELDS as MESSAGE_FIELDS
-from .messages import REFUSES, Quirks, assistant_body, decode_answer, decode_words, is_refusal, own, unknown_fields
 
+WIRE = "openai"
+own = partial(bodies.own, WIRE)
+unknown_fields = partial(bodies.unknown_fields, WIRE)
 STOPS: Mapping[Any, Stop] = {
     "length": "length", "max_tokens": "length", "model_length": "length", "content_filter": "content_filter",
     "refusal": "refusal",
 }  # fmt: skip
-REASONS = {"end": "stop", "stop_sequence": "stop", "pause": "stop", "refusal": "stop"}
 KNOWN_FIELDS = frozenset(("object", "choices", "usage", "model", "obfuscation"))
 CHOICE_FIELDS = frozenset(("index", "message", "delta", "finish_reason"))
-
-OWN_FIELDS = frozenset(("id", "created", "choice"))  # fields of an answer that are not copied from the upstream's
-ERROR_CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 402: "insufficient_quota"}
-ERROR_KINDS = {
-    "context": "context_length_exceeded", "budget": "insufficient_quota", "address": "unknown_url",
-    "previous_response": "previous_response_not_found",
-}  # fmt: skip
-ERROR_TYPES = {
-    401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 404: "not_found_error",
-    429: "rate_limit_error", 529: "overloaded_error",
-}  # fmt: skip
+MESSAGE_FIELDS = frozenset(
+    ("role", "content", "name", "reasoning_content", "reasoning", "refusal", "tool_calls", "tool_call_id")
+)
+CALL_FIELDS = frozenset(("id", "type", "function", "index"))
 
 
 def decode_response(body: Mapping[str, Any]) -> ModelResponse:
@@ -71,38 +63,8 @@ def decode_embedding(body: Mapping[str, Any]) -> ModelResponse:
     length = hypot(*vector)
     if not (isfinite(length) and length):
         raise BadReply("The embedding has no length.")
-    text = b64encode(array("f", (value / length for value in vector)).tobytes()).decode()
+    text = base64.b64encode(array("f", (value / length for value in vector)).tobytes()).decode()
     return ModelResponse(assistant(text), usage=decode_usage(body), model=str(body.get("model") or ""))
-
-
-def encode_response(response: ModelResponse, model: str) -> bytes:
-    message = response.message
-    refuses = stop_of(response) == "refusal"
-    body = assistant_body(message, Quirks(reasoning="reasoning_content"))
-    body["content"] = None if body["content"] is None or refuses else message.text
-    for call, encoded in zip(message.tool_calls, body.get("tool_calls", ()), strict=True):
-        encoded["function"]["arguments"] = call.malformed or encoded["function"]["arguments"]
-    extra = own(response.extra)
-    choice = {"index": 0, "message": {**body, "refusal": None}, "finish_reason": reason_of(response), "logprobs": None}
-    if refuses:
-        choice["message"] = {**body, "refusal": message.text}
-    head = {"id": f"chatcmpl-{token_hex(16)}", "object": "chat.completion", "created": int(time.time()), "model": model}
-    choices = [{**choice, **extra.get("choice", {})}]
-    more = {name: value for name, value in extra.items() if name not in OWN_FIELDS}
-    return dumps({**head, "choices": choices, "usage": encode_usage(response.usage), **more})
-
-
-def reason_of(response: ModelResponse) -> str:
-    stop = stop_of(response)
-    reason = REASONS.get(stop, stop)
-    return "tool_calls" if reason == "stop" and response.tool_calls else reason
-
-
-def stop_of(response: ModelResponse) -> Stop:
-    """Returns the stop, as "content_filter" for a refusal from an API that has no separate refusal text."""
-    if response.stop == "refusal" and not any(map(is_refusal, response.message.parts)):
-        return "content_filter"
-    return response.stop
 
 
 def _stop_from(reason: Any, message: Message) -> Stop:
@@ -136,31 +98,8 @@ def bill_in(body: Mapping[str, Any]) -> Any:
     return body.get("usage") or (body.get("x_groq") or {}).get("usage")
 
 
-def encode_usage(usage: Usage) -> dict[str, Any]:
-    into = {"cached_tokens": usage.cache_read_tokens}
-    if usage.cache_write_tokens:
-        into["cache_write_tokens"] = usage.cache_write_tokens
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        "total_tokens": usage.total_tokens,
-        "prompt_tokens_details": into,
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-    }
-
-
-def encode_error(status: int, message: str, kind: str = "", request_id: str = "") -> bytes:
-    """Encodes an error; `kind` is a `Failure.kind`. Ignores `request_id`, which this API puts only into a header."""
-    what = ERROR_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
-    code = ERROR_KINDS.get(kind) or ERROR_CODES.get(status)
-    return dumps({"error": {"message": message, "type": what, "param": None, "code": code}})
-
-
 NO_FIELDS: frozenset[str] = frozenset()
 PLAIN_FIELDS = frozenset(("role", "content"))
-STREAM_END = b"data: [DONE]\n\n"
-CHUNK_ENDS = b'},"finish_reason":null}]}\n\n'
-CALL_ENDS = b"}}]" + CHUNK_ENDS
 
 
 class ChatReader(StreamReader):
@@ -304,64 +243,94 @@ class _GrowingCall:
         return bool(name) and any(self.fragments) and not read_arguments("".join(self.fragments))[1]
 
 
-class ChatWriter(BlockWriter):
-    """Writes the stream of one answer."""
-
-    interleaves, refusing = True, REFUSES.extra
-
-    @cached_property
-    def _head(self) -> dict[str, Any]:
-        """The fields that all chunks share."""
-        head = {"object": "chat.completion.chunk", "created": int(time.time()), "model": self._model}
-        return {"id": f"chatcmpl-{token_hex(16)}", **head}
-
-    @cached_property
-    def _chunk_head(self) -> bytes:
-        return b"data: " + dumps(self._head)[:-1] + b',"choices":[{"index":0,"delta":{'
-
-    def begin(self) -> bytes:
-        return self._chunk_head + b'"role":"assistant","content":""' + CHUNK_ENDS
-
-    def finish(self, response: ModelResponse) -> bytes:
-        rest = self.finish_blocks(response.message)
-        extra = own(response.extra)
-        choice = {"index": 0, "delta": own(response.message.extra), **extra.get("choice", {})}
-        choice["finish_reason"] = reason_of(response)
-        more = {name: value for name, value in extra.items() if name not in OWN_FIELDS}
-        last = _chunk({**self._head, "choices": [choice], **more})
-        usage = {**self._head, "choices": [], "usage": encode_usage(response.usage)}
-        return rest + last + (_chunk(usage) if self._usage else b"") + STREAM_END
-
-    def whole(self, response: ModelResponse) -> bytes:
-        return encode_response(response, self._model)
-
-    def fail(self, failed: Failure) -> bytes:
-        return b"data: " + encode_error(failed.status, failed.message, failed.kind) + b"\n\n"
-
-    def ping(self) -> bytes:
-        """Returns an empty delta. The API has no ping, and clients don't count a comment as an event."""
-        return self._chunk_head + CHUNK_ENDS
-
-    def _open_block(self, block: AnswerBlock) -> bytes:
-        if block.kind != "call":
-            return b""
-        extra = own(block.part.extra) if block.part else {}
-        function = {"name": block.name, "arguments": ""}
-        call = {"index": block.position, "id": block.id, "type": "function", "function": function, **extra}
-        return self._chunk_head + b'"tool_calls":' + dumps([call]) + CHUNK_ENDS
-
-    def _grow_block(self, block: AnswerBlock, fragment: str) -> bytes:
-        if block.kind == "call":
-            call = b'"tool_calls":[{"index":%d,"function":{"arguments":' % block.position
-            return b"".join((self._chunk_head, call, dumps(fragment), CALL_ENDS))
-        field = b'"content":' if block.kind == "text" else b'"reasoning_content":'
-        if block.part and is_refusal(block.part):
-            field = b'"refusal":'
-        return b"".join((self._chunk_head, field, dumps(fragment), CHUNK_ENDS))
-
-    def _close_block(self, block: AnswerBlock) -> bytes:
-        return b""
+def decode_answer(body: Mapping[str, Any]) -> Message:
+    """Decodes a model's message, ignoring the role that it states."""
+    return Message("assistant", with_ids(tuple(decode_parts(body))), extra=unknown_fields(body, MESSAGE_FIELDS))
 
 
-def _chunk(body: dict[str, Any]) -> bytes:
-    return b"data: " + dumps(body) + b"\n\n"
+def decode_words(body: Mapping[str, Any]) -> Iterable[Part]:
+    """Yields all parts except calls. Reads one field of reasoning, as servers that send both send the same text."""
+    if reasoning := field_or(body, "reasoning_content", "") or field_or(body, "reasoning", ""):
+        yield Thinking(reasoning)
+    yield from decode_content(body.get("content"))
+    if refusing := field_or(body, "refusal", ""):
+        yield refusal(refusing)
+
+
+def decode_parts(body: Mapping[str, Any]) -> Iterable[Part]:
+    yield from decode_words(body)
+    for call in body.get("tool_calls") or ():
+        yield decode_call(call, WIRE, CALL_FIELDS)
+
+
+def refusal(text: str) -> Text:
+    """Returns a refusal, which this API has as a separate kind of part."""
+    return Text(text, extra={WIRE: {"type": "refusal", "refusal": text}})
+
+
+def is_refusal(part: Part) -> bool:
+    return isinstance(part, Text) and own(part.extra).get("type") == "refusal"
+
+
+REFUSES = ThinkingDelta("", extra=refusal("").extra)
+"""Announces that the following text is a refusal."""
+
+
+def refuses(event: Event) -> bool:
+    return type(event) is ThinkingDelta and event.extra is not None and own(event.extra).get("type") == "refusal"
+
+
+def decode_content(content: Any) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    if isinstance(content, Mapping):
+        raise TypeError("content is an object")
+    return tuple(Text(part) if isinstance(part, str) else _decode_part(part) for part in content or ())
+
+
+def _decode_part(part: Mapping[str, Any]) -> Part:
+    match part:
+        case {"type": "text", "text": str(text)}:
+            return Text(text, extra=unknown_fields(part, frozenset(("type", "text"))))
+        case {"type": "refusal", "refusal": str(text)}:
+            return refusal(text)
+        case {"type": "image_url", "image_url": {"url": str()} as image}:
+            return image_at(image["url"], unknown_fields(image, frozenset(("url",))))
+        case {"type": "image_url", "image_url": str(url)}:
+            return image_at(url, {})
+        case {"type": "file", "file": {"file_data": str(url)} as file}:
+            extra = unknown_fields(file, frozenset(("filename", "file_data")))
+            return document_at(url, field_or(file, "filename", ""), extra)
+        case {"type": "input_audio", "input_audio": {"data": str(), "format": str()}}:
+            return audio(part)
+        case {"type": "thinking", "thinking": list(thoughts)}:  # Mistral's
+            return Thinking(join_text(decode_content(thoughts)))
+    return Text("", extra={WIRE: dict(part)})
+
+
+def image_at(url: str, extra: Mapping[str, Any]) -> Image:
+    """Returns the picture at a URL, which may be a data URL."""
+    if (read := _read_data_url(url)) is not None:
+        return Image(*read, extra=extra)
+    return Image(mimetypes.guess_type(url)[0] or "image/png", url=url, extra=extra)
+
+
+def document_at(url: str, name: str, extra: Mapping[str, Any]) -> Document:
+    """Returns the file at a URL, which may be a data URL."""
+    if (read := _read_data_url(url)) is not None:
+        return Document(*read, name=name, extra=extra)
+    return Document(mimetypes.guess_type(name or url)[0] or "application/pdf", url=url, name=name, extra=extra)
+
+
+def audio(part: Mapping[str, Any]) -> Document:
+    """Returns a recording as a file for other APIs; this API gets the original part back."""
+    sound = part["input_audio"]
+    return Document(f"audio/{sound['format']}", base64.b64decode(sound["data"]), extra={WIRE: dict(part)})
+
+
+def _read_data_url(url: str) -> tuple[str, bytes] | None:
+    """Returns media type and bytes, or None for any other URL. Raises `ValueError` for broken base64."""
+    start, comma, encoded = url.partition(",")
+    if not comma or not start.startswith("data:") or not start.endswith(";base64"):
+        return None
+    return start[5:-7].partition(";")[0], base64.b64decode(encoded)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest, ToolSpec, object_schema
 from ...core.messages import Message
-from ..bodies import ANY_OBJECT, EMPTY_VALUES
+from ..bodies import ANY_OBJECT, EMPTY_VALUES, without_nulls
 from ..checks import (
     ObjectShape,
     TaggedShape,
@@ -25,11 +25,10 @@ from ..checks import (
     text,
     text_or,
     tool_schema,
-    without_nulls,
     word_or,
 )
 from ..errors import readable_request
-from ..openai.answers import encode_error
+from ..openai.served import encode_error
 from .answers import ResponsesWriter as StreamWriter
 from .items import ITEM, WIRE, decode_input, flat_name
 

@@ -10,8 +10,8 @@ from ...core.exchange import ModelRequest, ModelResponse, Usage
 from ...core.messages import Part
 from ..blocks import AnswerBlock, BlockWriter, Failure
 from ..bodies import dumps, own, read_arguments
-from ..openai.answers import ERROR_KINDS, stop_of
-from ..openai.messages import REFUSES, is_refusal
+from ..openai.answers import REFUSES, is_refusal
+from ..openai.served import ERROR_KINDS, stop_of
 from .items import SIGNED, WIRE, ClientTool, client_tools
 
 STATUS = {"length": "incomplete", "content_filter": "incomplete"}

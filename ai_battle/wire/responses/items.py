@@ -11,7 +11,8 @@ from ...core.messages import Document, Image, Message, Part, Role, Text, Thinkin
 from .. import advice
 from ..bodies import own, read_arguments, unknown_fields
 from ..checks import Check, ObjectShape, ShapeError, TaggedShape, address, one_of, text, text_or
-from ..openai.messages import AUDIO, audio, document_at, image_at
+from ..openai.answers import audio, document_at, image_at
+from ..openai.served import AUDIO
 
 WIRE = "responses"
 ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}

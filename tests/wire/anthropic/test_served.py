@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from ai_battle.core.errors import ConfigError
-from ai_battle.wire import anthropic, openai
-from ai_battle.wire.messages import with_pairs
+from ai_battle.wire import anthropic
+from ai_battle.wire.openai import served as openai
+from ai_battle.wire.requests import with_pairs
 
 PNG = base64.b64encode(b"\x89PNG").decode()
 ASKED = {"role": "user", "content": "What is the weather?"}

@@ -9,7 +9,7 @@ from ai_battle.core.events import DraftDelta, Event, TextDelta, ThinkingDelta, T
 from ai_battle.core.exchange import Stop, Usage
 from ai_battle.core.messages import Part, Text, Thinking, ToolCall
 from ai_battle.wire.anthropic import StreamReader, StreamWriter
-from ai_battle.wire.openai import StreamWriter as ChatWriter
+from ai_battle.wire.openai.served import ChatWriter
 from tests.growing import IN_PROPORTION, growth
 from tests.server.protocol.speaking import blocks_of
 

@@ -25,7 +25,8 @@ from ai_battle.core.messages import (
     user,
 )
 from ai_battle.wire.bodies import ANY_OBJECT
-from ai_battle.wire.openai import Quirks, decode_request, encode_request
+from ai_battle.wire.openai import Quirks, encode_request
+from ai_battle.wire.openai.served import decode_request
 
 from ..values import images, names, objects, words
 

@@ -10,7 +10,8 @@ from ai_battle.core.errors import BadReply, ContextTooLong, ProviderError, RateL
 from ai_battle.core.exchange import UNKNOWN_USAGE, ModelResponse, Stop, Usage
 from ai_battle.core.messages import Message, Part, Text, Thinking, ToolCall
 from ai_battle.wire.errors import http_error
-from ai_battle.wire.openai import decode_response, encode_response
+from ai_battle.wire.openai import decode_response
+from ai_battle.wire.openai.served import encode_response
 
 from .bodies import CALL, PLAIN, answer
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from ai_battle.wire import anthropic, openai
-from ai_battle.wire.messages import with_pairs
+from ai_battle.wire import anthropic
+from ai_battle.wire.openai import served as openai
+from ai_battle.wire.requests import with_pairs
 
 TOOL = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}, "strict": True}}
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}}

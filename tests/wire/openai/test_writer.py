@@ -8,7 +8,7 @@ import pytest
 from ai_battle.core.events import DraftDelta, Event, TextDelta, ThinkingDelta, ToolCallDelta
 from ai_battle.core.exchange import ModelResponse, Stop
 from ai_battle.core.messages import Message, Part, Text, ToolCall
-from ai_battle.wire.openai import StreamWriter
+from ai_battle.wire.openai.served import StreamWriter
 
 from ..telling import answer, answer_deltas, write_stream
 

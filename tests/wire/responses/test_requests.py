@@ -9,7 +9,8 @@ import pytest
 from ai_battle.core.errors import ConfigError
 from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Document, Image, Message, Text, Thinking, ToolCall, ToolResult, assistant, user
-from ai_battle.wire import anthropic, openai
+from ai_battle.wire import anthropic
+from ai_battle.wire.openai import served as openai
 from ai_battle.wire.responses import StreamWriter, decode_request
 
 from ..telling import answer

@@ -1,64 +1,95 @@
-"""Messages of API bodies: decodes and caches them, gives tool calls unique ids, and pairs results with their calls."""
+"""Clients' requests: decodes their bodies and messages, caches both, and pairs results of tools with their calls."""
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
-from secrets import token_hex
 from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+from pydantic_core import from_json
 
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest
-from ..core.messages import Document, Image, Message, Part, Text, ToolCall, ToolResult
-from .bodies import (
-    ANY_OBJECT,
-    MEGABYTE,
-    READ_LIST,
-    DecodeCache,
-    decode_piece,
-    dumps,
-    field_or,
-    given_id,
-    read_arguments,
-    unknown_fields,
-)
+from ..core.messages import Message, Part, Text, ToolCall, ToolResult
+from .bodies import MEGABYTE, DecodeCache, decode_piece
 from .checks import Check, check
 
 T = TypeVar("T")
-Content: TypeAlias = Text | Image | Document
 DecodeMessage: TypeAlias = Callable[[Mapping[str, Any], Mapping[str, ToolCall]], Iterable[Message]]
+RAW = ("messages", "tools")  # fields that stay raw JSON, since they are most of a body and mostly known from before
+READ_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+READ_LIST = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def new_id() -> str:
-    return f"call_{token_hex(12)}"
+@dataclass(frozen=True, slots=True)
+class BodyHead:
+    """All fields of a body except its messages, shared by bodies that have the same. `made` caches derived values."""
+
+    fields: Mapping[str, Any]
+    made: dict[Hashable, Any] = field(default_factory=dict)
 
 
-def call_id(call: ToolCall) -> str:
-    """Returns the call's id, or one hashed from its content, so that the call and its result get the same one."""
-    return call.id or "call_" + hashlib.sha256(dumps([call.name, call.arguments])).hexdigest()[:24]
+HEAD_CACHE: DecodeCache[BodyHead] = DecodeCache()
 
 
-def decode_call(body: Mapping[str, Any], wire: str, known: frozenset[str]) -> ToolCall:
-    """Decodes a call in the form of OpenAI and Ollama. Unwraps malformed arguments that our encoder has wrapped."""
-    function = body["function"]
-    written = function.get("arguments") or {}
-    arguments, malformed = (written, "") if isinstance(written, Mapping) else read_arguments(str(written))
-    if set(arguments) == {"malformed"} and isinstance(arguments["malformed"], str):
-        arguments, malformed = {}, arguments["malformed"]
-    extra = unknown_fields(wire, body, known)
-    return ToolCall(field_or(function, "name", ""), arguments, given_id(body), malformed, extra=extra)
+def decode_body(data: bytes) -> dict[str, Any]:
+    """Decodes a JSON object, leaving `tools` and `messages` as raw JSON. Raises `ConfigError`.
+
+    Replaces lone surrogates, which editors send; a body with such an error is decoded whole.
+    """
+    return decode_body_and_head(data)[0]
 
 
-def with_ids(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Gives each call a unique id, since servers leave ids out or give the same one twice."""
-    seen: set[str] = set()
-    made: list[Part] = []
-    for part in parts:
-        if isinstance(part, ToolCall):
-            part = replace(part, id=new_id()) if not part.id or part.id in seen else part
-            seen.add(part.id)
-        made.append(part)
-    return tuple(made)
+def decode_body_and_head(data: bytes) -> tuple[dict[str, Any], BodyHead]:
+    """Returns the same as `decode_body`, and the part of it that other bodies may share."""
+    try:
+        if not data.isascii():  # msgspec cuts out raw pieces without checking that they are UTF-8
+            data.decode()
+        pieces = READ_FIELDS.decode(data)
+    except (ValueError, RecursionError):
+        pieces = {}
+    if "messages" not in pieces:
+        fields = _whole_body(data)
+        return fields, BodyHead(fields)
+    messages = bytes(pieces.pop("messages"))
+    head = _decode_head({name: bytes(raw) for name, raw in pieces.items()}, len(data) - len(messages))
+    return {**head.fields, "messages": _field("messages", messages)}, head
+
+
+def _decode_head(pieces: Mapping[str, bytes], size: int) -> BodyHead:
+    key = (*pieces, *pieces.values())
+    if head := HEAD_CACHE.get(key):
+        return head
+    return HEAD_CACHE.remember(key, BodyHead({name: _field(name, raw) for name, raw in pieces.items()}), size)
+
+
+def checkable(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns the body with a placeholder for raw `messages`, which are checked one by one when they are decoded."""
+    if not isinstance(body, dict) or not isinstance(body.get("messages"), bytes):
+        return body
+    return {**body, "messages": [None]}
+
+
+def _field(name: str, raw: bytes) -> Any:
+    return raw if name in RAW and raw.startswith(b"[") else decode_piece(raw)
+
+
+def _whole_body(data: bytes) -> dict[str, Any]:
+    try:
+        body = from_json(data)
+    except ValueError:
+        body = _decode_mended(data)
+    if not isinstance(body, dict):
+        raise ConfigError("The body must be a JSON object.")
+    return body
+
+
+def _decode_mended(data: bytes) -> Any:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"The body is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}.") from error
+    return decode_piece(data)
 
 
 @dataclass(slots=True)
@@ -198,61 +229,6 @@ def _last_messages(following: list[DecodedMessage]) -> list[DecodedMessage]:
     while place > 0 and any(message.role == "tool" for message in following[place].messages):
         place -= 1
     return following[max(place, 0) :]
-
-
-def turns(messages: Iterable[tuple[bytes, bytes]]) -> list[bytes]:
-    """Returns the inside of a JSON list, in pieces to be joined; adjacent messages with the same role become one.
-
-    Each of `messages` is the opening of a turn in its role (`{"role":"user","content":[`) and its encoded parts, joined
-    by commas. Messages without parts are dropped.
-    """
-    pieces: list[bytes] = []
-    current = b""
-    for opening, parts in messages:
-        if not parts:
-            continue
-        if opening == current:
-            pieces += (b",", parts)
-        else:
-            pieces += (b"]},", opening, parts) if current else (opening, parts)
-            current = opening
-    return [*pieces, b"]}"] if pieces else []
-
-
-def with_system(request: ModelRequest) -> tuple[Message, ...]:
-    """Returns the messages after the system prompt, for APIs where that is a message too."""
-    prompt = (Message("system", (Text(request.system),)),) if request.system else ()
-    return prompt + request.messages
-
-
-def with_schema_in_words(request: ModelRequest) -> ModelRequest:
-    """Returns the request with its output schema in the system prompt, for models whose API can't enforce it."""
-    schema = request.output_schema
-    fits = "" if schema == ANY_OBJECT else f" It must fit this schema: {dumps(schema).decode()}"
-    words = f"Answer with JSON alone, without a code fence.{fits}"
-    return replace(request, system="\n\n".join(filter(None, (request.system, words))), output_schema=None)
-
-
-def file_text(file: Document) -> str:
-    """Returns a text file as plain text, for APIs that accept no files but PDFs."""
-    return f"{file.name or 'file'}:\n{file.data.decode('utf-8', 'replace')}\n\n"
-
-
-def join_separated(texts: Iterable[str]) -> str:
-    """Joins texts, putting a newline between two that have no space there."""
-    pieces: list[str] = []
-    for text in filter(None, texts):
-        if pieces and not (pieces[-1][-1].isspace() or text[0].isspace()):
-            pieces.append("\n")
-        pieces.append(text)
-    return "".join(pieces)
-
-
-def as_failure(result: ToolResult, words: str) -> str:
-    """Prefixes "Error: " for APIs without a field for `is_error`, unless the words mention an error already."""
-    if not result.is_error or "error" in words.lower():
-        return words
-    return f"Error: {words}" if words else "Error"
 
 
 NO_RESULT = "There is no result: the call was interrupted."

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from ..conversation.journal import messages
 from ..conversation.manager import ConversationManager
+from ..conversation.reading import messages
 from ..conversation.run_config import of_run
 from ..core.texts import printable
 from ..reporting.account import account

@@ -11,7 +11,7 @@ from ..core.exchange import ModelRequest, ToolSpec
 from ..core.files import prompt_template
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
 from ..judging.assessment import prompt_place
-from ._prompts import Sees, arguments_text, data_section, excerpt, tools_text
+from ._prompts import Sees, data_section, excerpt, tools_text
 
 HERE = Path()
 _ATTEMPT_CHARACTERS = 4_000
@@ -154,7 +154,7 @@ def _text_parts(part: Part) -> Iterator[Part]:
         case Thinking():
             return
         case ToolCall():
-            yield Text(f"[called {part.name} with {arguments_text(part)}]\n")
+            yield Text(f"[called {part.name} with {part.arguments_text}]\n")
         case ToolResult():
             yield Text(f"[{part.call.name} returned{' an error' if part.is_error else ''}: {part.text}]\n")
             yield from (inner for inner in part.parts if isinstance(inner, Image))

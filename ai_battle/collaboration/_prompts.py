@@ -52,11 +52,6 @@ def excerpt(text: str, characters: int) -> str:
     return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
 
 
-def arguments_text(call: ToolCall) -> str:
-    """Returns the arguments as JSON, or as they came if they are malformed."""
-    return call.malformed or json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
-
-
 def tools_text(tools: Iterable[ToolSpec]) -> str:
     """Lists the tools, each with its description and the JSON Schema of its arguments."""
     return "\n".join(
@@ -242,7 +237,7 @@ def _message_text(message: Message) -> str:
 
 def _render_message(message: Message) -> str:
     lines = [excerpt(message.text, ATTEMPT_CHARACTERS)] if message.text.strip() else []
-    lines += [f"calls {call.name} {arguments_text(call)}" for call in message.tool_calls]
+    lines += [f"calls {call.name} {call.arguments_text}" for call in message.tool_calls]
     lines += [
         f"{result.call.name} returned{' an error' if result.is_error else ''}: "
         f"{excerpt(result.text, RESULT_CHARACTERS)}"
@@ -253,7 +248,7 @@ def _render_message(message: Message) -> str:
 
 def bounded_text(message: Message) -> str:
     """Renders an answer's text and calls for people."""
-    calls = (f"calls {call.name} {arguments_text(call)}" for call in message.tool_calls)
+    calls = (f"calls {call.name} {call.arguments_text}" for call in message.tool_calls)
     return excerpt("\n".join(filter(None, (message.text, *calls))), MOST_CHARACTERS)
 
 

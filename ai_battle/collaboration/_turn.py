@@ -49,7 +49,7 @@ from ..core.tooling import LoopStopped, ToolsOffered
 from ..signals.refusals import refuses as refuses_in_words
 from ..wire.openai.answers import REFUSES, is_refusal, refuses
 from ._limits import HelpLimits, HelpUse
-from ._prompts import Sees, arguments_text, bounded_text, excerpt, shown_text
+from ._prompts import Sees, bounded_text, excerpt, shown_text
 from ._wrappers import redacted_request
 
 FAILURES = (ProviderError, BudgetExceeded, ToolError, ConfigError)
@@ -302,7 +302,7 @@ class Turn:
         if draft.text:
             await self.emit(TextDelta(draft.text))
         for index, call in enumerate(draft.response.tool_calls):
-            await self.emit(ToolCallDelta(index, call.id, call.name, arguments_text(call)))
+            await self.emit(ToolCallDelta(index, call.id, call.name, call.arguments_text))
         return replace(draft.response, usage=self.usage)
 
 

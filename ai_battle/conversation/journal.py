@@ -22,6 +22,7 @@ __all__ = ["Durability", "Journal", "messages", "progress", "read"]
 Durability = Literal["every_second", "every_turn"]
 
 SECONDS_UNSYNCED = 1.0
+NEW_PLACE = "name a directory that can with --out DIR"
 MOST_FAULTS = 20
 """How many missing or repeated lines are reported when a journal is reopened."""
 _SYNCED = (TurnFinished, TurnFailed, Summarised, ToolCalled, HeldCall, RunStarted, RunFinished)
@@ -49,7 +50,10 @@ class Journal:
         self._closed = False
         self._seq = self._end = 0
         self._has_synced_directories = False
-        with ExitStack() as undo, _writing(run_dir):
+        with (
+            ExitStack() as undo,
+            _writing(run_dir, NEW_PLACE if fresh else "resume a copy of it elsewhere"),
+        ):
             self._lock = RunLock(run_dir)
             undo.callback(self._lock.release)
             if config:
@@ -63,7 +67,7 @@ class Journal:
     @classmethod
     def create(cls, run_dir: Path, durability: Durability = "every_second", config: str = "") -> "Journal":
         """Creates a journal in `run_dir`, which is made if missing, and saves the resolved `config` next to it."""
-        with _writing(run_dir):
+        with _writing(run_dir, NEW_PLACE):
             make_private(run_dir)
         return cls(run_dir, durability, fresh=True, config=config)
 
@@ -172,13 +176,12 @@ class Journal:
 
 
 @contextmanager
-def _writing(run_dir: Path) -> Iterator[None]:
+def _writing(run_dir: Path, way_out: str) -> Iterator[None]:
     """Turns errors of the system into `JournalError`."""
     try:
         yield
     except OSError as error:
-        words = f"{run_dir} can't be written: {error.strerror}; name a directory that can with --out DIR."
-        raise JournalError(words) from error
+        raise JournalError(f"{run_dir} can't be written: {error.strerror}; {way_out}.") from error
 
 
 def _save_config(config: str, run_dir: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import ConfigError
-from ..core.events import Emit, Event, ModelReplied, PromptGiven, RunStarted, TurnFailed, TurnFinished, Warned
+from ..core.events import Event, ModelReplied, PromptGiven, RunStarted, TurnFailed, TurnFinished, Warned
 from ..core.ledger import Ledger
 from ..core.plugins import near
 from ..core.tooling import HeldCall, ToolCalled, ToolsOffered
@@ -99,11 +99,6 @@ def repeated_call_warning(earlier: Sequence[Event], later: Sequence[Event]) -> t
     names = ", ".join(name for name in called if name in writing)
     words = f"The forked run called {names} in later turns: what that did stays done, and the fork may do it again."
     return (Warned(words),) if names else ()
-
-
-async def copy_events(events: Sequence[Event], write: Emit) -> None:
-    for event in events:
-        await write(event)
 
 
 def script_positions(events: Sequence[Event]) -> Mapping[str, int]:

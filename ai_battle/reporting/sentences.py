@@ -139,8 +139,8 @@ def _file_described(event: FileDescribed) -> str:
 
 
 def _tool_proposed(event: ToolProposed) -> str:
-    written = json.dumps(dict(event.call.arguments), ensure_ascii=False, default=str)
-    return f"{event.speaker} proposes {event.call.name} {written}; it was not run: {proposal_reason(event)}"
+    call = event.call
+    return f"{event.speaker} proposes {call.name} {call.arguments_text}; it was not run: {proposal_reason(event)}"
 
 
 def outcome_markdown(event: Concluded) -> str:

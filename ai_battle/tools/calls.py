@@ -26,8 +26,8 @@ MAX_FAILURES = 5
 CIRCLE = "the model goes in a circle"
 REPEATED_QUESTION = "the model asks again for what it was given"
 UNKNOWN_OUTCOME = (
-    "The run was interrupted while this call was running, and it is not known whether it took effect. It is not run "
-    "again now. Find out what happened with a tool that only reads, or say that the outcome is unknown."
+    "The outcome is unknown: the run was interrupted while this call was running. It may have taken effect, so it is "
+    "not run again now. Find out what happened with a tool that only reads, or say that the outcome is unknown."
 )
 NO_SUCH_TOOLS = "the model calls tools that there are not, or writes calls that can't be read"
 

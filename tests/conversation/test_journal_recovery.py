@@ -251,21 +251,27 @@ async def test_a_directory_that_can_not_be_written_is_refused_before_anything_is
         Journal.create(tmp_path / "file" / "run")
 
 
-async def test_a_read_only_directory_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("begin", "way_out"), [("create", "name a directory that can with --out DIR"), ("reopen", "resume a copy of it")]
+)
+async def test_a_read_only_directory_is_refused(tmp_path: Path, begin: str, way_out: str) -> None:
     """As a user without privileges: root may write everywhere."""
     refused = child(
         """
         import os, sys; from pathlib import Path
         from ai_battle.conversation.journal import Journal
-        os.chmod(sys.argv[1], 0o555)
+        os.chdir(sys.argv[1])  # others may not enter the folders above
+        Path("config.yaml").touch()
+        os.chmod(".", 0o555)
         if os.getuid() == 0:
             os.setuid(65534)
-        Journal.create(Path(sys.argv[1]))
+        getattr(Journal, sys.argv[2])(Path())
         """,
         tmp_path,
+        begin,
     )
     assert "JournalError" in refused.stderr
-    assert "can't be written: Permission denied" in refused.stderr
+    assert f"can't be written: Permission denied; {way_out}" in refused.stderr
 
 
 SYNCING = """

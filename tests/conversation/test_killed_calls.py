@@ -56,7 +56,7 @@ def test_a_call_that_may_write_is_not_run_again_when_a_kill_hid_its_outcome(nurs
 
     assert PAID.read_text().splitlines().count("ann") == 1
     assert 'pay {"to": "ann"}: whether that took effect is unknown. ann is told' in warnings(events)
-    assert "it is not known whether it took effect" in json.loads(results(events, "ann")[0])["error"]
+    assert "The outcome is unknown" in json.loads(results(events, "ann")[0])["error"]
 
 
 @pytest.mark.parametrize("kind", ["rounds", "rounds in parallel"])
@@ -67,7 +67,7 @@ def test_neither_are_calls_that_were_hidden_by_the_kills_of_several_resumes(nurs
     assert sorted({*payments} | {"bob"}) == ["ann", "bob", "eve"]  # bob may have been about to pay when ann was killed
     assert len(payments) == len({*payments})
     assert "rate was interrupted; as it only reads, it is run again." in warnings(events)
-    assert [("not known" in text, "1.08" in text) for text in results(events, "ann")] == [
+    assert [("unknown" in text, "1.08" in text) for text in results(events, "ann")] == [
         (True, False), (True, False), (False, True)
     ]  # fmt: skip
 
@@ -114,7 +114,7 @@ async def test_a_call_that_was_interrupted_by_hand_is_not_run_again_either() -> 
     await paying(Path("run"), SLOW, "I have paid.").resume("run", log)
 
     assert 'pay_slowly {"to": "ann"}: whether that took effect is unknown' in warnings(log.events)
-    assert "it is not known whether it took effect" in results(log.events, "ann")[0]
+    assert "The outcome is unknown" in results(log.events, "ann")[0]
 
 
 async def test_a_participant_whose_turn_was_skipped_knows_what_it_had_done() -> None:

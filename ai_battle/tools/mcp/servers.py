@@ -277,6 +277,8 @@ class ToolPins:
         """Returns the names whose digests differ from their pins, and pins new ones."""
         known = self._read()
         before = known.get(self._server, {})
+        if before:  # a server that is known and has no pin of instructions gave none
+            before = {INSTRUCTIONS: _digest(""), **before}
         if new := {name: digest for name, digest in now.items() if name not in before}:
             self._write({**known, self._server: {**before, **new}})
         return frozenset(name for name, digest in now.items() if before.get(name, digest) != digest)

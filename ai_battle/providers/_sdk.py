@@ -41,9 +41,9 @@ class SdkTransport(Transport):
         with translate_errors(str(self.access), ProviderError):
             response = await self.wait_for(self._send(method, url, body, {**_headers(self.access), **headers}))
         encoding = response.headers.get("content-encoding", "identity")
-        raw = _single_chunk(_readable(response.content, encoding)) if response.is_closed else response.aiter_raw()
-        packed = not response.is_closed and encoding != "identity"
-        chunks = decompress(encoding, raw) if packed else raw
+        raw = _single_chunk(response.content) if response.is_closed else response.aiter_raw()
+        unpacked = encoding == "identity" or (response.is_closed and _is_text(response.content))
+        chunks = raw if unpacked else decompress(encoding, raw)
 
         def read() -> Awaitable[bytes]:
             return self.wait_for(anext(chunks, b""))
@@ -95,14 +95,13 @@ def _headers(access: Access) -> dict[str, str]:
     return {"content-type": "application/json", "accept-encoding": "identity", **access.headers}
 
 
-def _readable(content: bytes, encoding: str) -> bytes:
-    """Returns the body of an error; one compressed in a way that the SDK does not know (br, zstd) by a sentence."""
+def _is_text(content: bytes) -> bool:
+    """Checks whether the SDK has decompressed the body of an error."""
     try:
         content.decode()
     except UnicodeDecodeError:
-        if encoding != "identity":
-            return f"its body is compressed with {encoding[:20]}, for which nobody asked, and can't be read.".encode()
-    return content
+        return False
+    return True
 
 
 async def _single_chunk(content: bytes) -> AsyncGenerator[bytes]:

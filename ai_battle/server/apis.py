@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, RawBody, UnreadRequest, Wants
@@ -37,30 +37,21 @@ class ApiRequest:
     usage: bool = True
 
 
-class _Asked(NamedTuple):
-    """The options of a request, without its messages."""
-
-    model: str
-    wants: Wants
-    usage: bool
-
-
 @dataclass(frozen=True, slots=True)
 class Api:
     """An API that clients use. `wire` encodes its bodies; `headers` are passed on to an upstream of this API.
 
-    `refers` allows requests to refer to earlier answers; `passes` says that upstreams may use this API too.
+    `passes` says that upstreams may use this API too; requests of the other one may refer to earlier answers.
     """
 
     name: str
     wire: Any
     headers: tuple[str, ...] = ()
-    refers: bool = False
-    passes: bool = False
+    passes: bool = True
 
     def writer(self, request: ApiRequest, input_tokens: int) -> BlockWriter:
         """Returns a writer for the answer. `input_tokens` is an estimate of the request's size."""
-        more = {"request": request.request} if self.refers else {}
+        more = {"request": request.request} if not self.passes else {}
         made: BlockWriter = self.wire.StreamWriter(
             request.model, usage=request.usage, input_tokens=input_tokens, **more
         )
@@ -71,21 +62,21 @@ class Api:
 
         With `unread`, a request that can be passed on unchanged is only decoded when somebody reads it.
         """
-        asked = body.once(self.name, self._ask)
-        read = partial(self._read, body, asked.wants, most)
+        model, wants, usage = body.once(self.name, self._ask)
+        read = partial(self._read, body, wants, most)
         if unread and self.passes and _is_clear(body.fields):
             options = body.once((self.name, "options"), self.wire.options_in)
             if _fits(options, most):  # else the number in the body has to be changed
-                request: ModelRequest = UnreadRequest.of(body, read, options, asked.wants)
-                return ApiRequest(request, asked.model, asked.wants.stream, asked.usage)
-        return ApiRequest(read(), asked.model, asked.wants.stream, asked.usage)
+                return ApiRequest(UnreadRequest.of(body, read, options, wants), model, wants.stream, usage)
+        return ApiRequest(read(), model, wants.stream, usage)
 
-    def _ask(self, fields: Mapping[str, Any]) -> "_Asked":
+    def _ask(self, fields: Mapping[str, Any]) -> tuple[str, Wants, bool]:
+        """Returns the name of the model, what the client wants, and whether it wants usage in a stream."""
         model, stream = model_in(fields), _flag(fields, "stream")
         if self.name == "messages" and fields.get("max_tokens") is None:
             raise ConfigError("max_tokens is missing.")
         wants = Wants(stream, drafts=False, each_warning=True)
-        return _Asked(model, wants, self.name != "chat" or _wants_usage(fields))
+        return model, wants, self.name != "chat" or _wants_usage(fields)
 
     def _read(self, body: RawBody, wants: Wants, most: int | None) -> ModelRequest:
         head = body.once((self.name, most, *body.headers.items()), partial(self._head, body.headers, wants, most))
@@ -223,6 +214,6 @@ def _wants_usage(body: Mapping[str, Any]) -> bool:
     return isinstance(options, Mapping) and bool(options.get("include_usage"))
 
 
-MESSAGES = Api("messages", anthropic, ("anthropic-beta", VERSION), passes=True)
-CHAT = Api("chat", chat, passes=True)
-RESPONSES = Api("responses", responses, refers=True)
+MESSAGES = Api("messages", anthropic, ("anthropic-beta", VERSION))
+CHAT = Api("chat", chat)
+RESPONSES = Api("responses", responses, passes=False)

@@ -82,7 +82,7 @@ async def _answer(state: ServerState, api: Api, http: web.Request, stats: Reques
         await state.admission.enter(stats.holder)
         try:
             body, conversation = await _read_body(state, api, http, stats), None
-            if api.refers:
+            if not api.passes:
                 body, conversation = await state.conversation_of(stats.holder).expand(body)
             return await _answer_by_route(state, http, _find_call(state, api, body, stats, conversation))
         finally:

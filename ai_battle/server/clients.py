@@ -148,37 +148,31 @@ class PlanStore:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def get(self, key: bytes) -> ModelResponse | None:
-        ends, plan = self._kept.get(key, (0.0, None))
-        if plan is None or ends <= self.clock():
-            self._kept.pop(key, None)
-            self.misses += 1
-            return None
-        self.hits += 1
-        self._kept.move_to_end(key)
-        return plan
-
     async def find(self, key: bytes) -> ModelResponse | None:
         """Returns a plan of this worker or another one."""
-        return self.get(key) or await self._fetch(key)
+        ends, plan = self._kept.pop(key, (0.0, None))
+        if plan and ends > self.clock():
+            self._kept[key] = ends, plan  # now as the latest
+        else:
+            plan = await self._fetch(key)
+        self.hits, self.misses = self.hits + bool(plan), self.misses + (not plan)
+        return plan
 
     async def _fetch(self, key: bytes) -> ModelResponse | None:
-        """Asks the other workers, and turns the local miss into a hit if one of them has the plan."""
         name = f"plan/{key.hex()}"
         with suppress(StoreError):
             if found := (await self.together.values([name])).get(name):
-                self.hits, self.misses = self.hits + 1, self.misses - 1
-                self.store(key, plan := ModelResponse(assistant(found.decode())))
+                self._store(key, plan := ModelResponse(assistant(found.decode())))
                 return plan
         return None
 
     async def keep(self, key: bytes, plan: ModelResponse) -> None:
         """Stores a plan, also for the other workers."""
-        self.store(key, plan)
+        self._store(key, plan)
         with suppress(StoreError):
             await self.together.keep_value(f"plan/{key.hex()}", plan.text.encode("utf-8", "replace"), self.seconds)
 
-    def store(self, key: bytes, plan: ModelResponse) -> None:
+    def _store(self, key: bytes, plan: ModelResponse) -> None:
         self._kept[key] = (self.clock() + self.seconds, plan)
         self._kept.move_to_end(key)
         if len(self._kept) > self.size:

@@ -87,7 +87,8 @@ def client_failure(error: AIBattleError) -> Failure:
         case BrokenStream(cause=cause):
             return client_failure(cause)
         case ContextTooLong():
-            return Failure(400, _too_long_message(str(error)), "context")
+            words = str(error)
+            return Failure(400, words if TOO_LONG in words.lower() else f"{TOO_LONG}: {words}", "context")
         case Denied():
             return Failure(error.status, str(error), error.kind)
     return Failure(_status(error), str(error), _kind(error))
@@ -103,10 +104,6 @@ def _kind(error: AIBattleError) -> str:
     if isinstance(error, ConfigError) and error.about == "previous_response_id":
         return "previous_response"
     return "budget" if retry_headers(error) is NO_RETRY else ""
-
-
-def _too_long_message(message: str) -> str:
-    return message if TOO_LONG in message.lower() else f"{TOO_LONG}: {message}"
 
 
 def without_addresses(text: str, upstreams: Container[str]) -> str:

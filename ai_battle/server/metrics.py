@@ -3,12 +3,12 @@
 import os
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from time import perf_counter
 from traceback import walk_tb
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from ..core.errors import AIBattleError, Unreachable
 from ..core.events import AttemptFailed, Event, Warned
@@ -148,7 +148,9 @@ def place_of(crash: BaseException | None) -> str:
 
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
 Labels: TypeAlias = tuple[str, ...]
-"""Label values, in the order of the metric's label names."""
+"""Names or values of labels, in the same order for each metric."""
+Key: TypeAlias = tuple[str | int, ...]
+Row: TypeAlias = tuple[Sequence[str | int], float]
 
 COUNTERS: Mapping[str, tuple[Labels, str]] = {
     "requests_total": (("api", "route", "status"), "Requests by what they came to; 499: the client left."),
@@ -167,101 +169,84 @@ HISTOGRAMS: Mapping[str, str] = {
 }
 
 
-class Gauge(NamedTuple):
-    """A current value. Those whose name ends in `_total` only grow."""
-
-    name: str
-    meaning: str
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """Counts by upper bound, per route."""
-
-    bounds: tuple[float, ...] = SECONDS
-    counts: dict[str, list[int]] = field(default_factory=dict)
-    sums: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-
-    def add(self, route: str, value: float) -> None:
-        if route not in self.counts:
-            self.counts[route] = [0] * (len(self.bounds) + 1)
-        self.counts[route][bisect_left(self.bounds, value)] += 1
-        self.sums[route] += value
-
-    def lines(self, name: str) -> Iterator[str]:
-        for route, counts in sorted(self.counts.items()):
-            below = 0
-            for bound, number in zip((*map(str, self.bounds), "+Inf"), counts, strict=True):
-                below += number
-                yield f"{name}_bucket{_labels(('route', 'le'), (route, bound))} {below}"
-            yield f"{name}_sum{_labels(('route',), (route,))} {self.sums[route]:.6g}"
-            yield f"{name}_count{_labels(('route',), (route,))} {below}"
+GAUGES: Mapping[str, str] = {
+    "requests_in_flight": "Requests that are being answered.",
+    "requests_queued": "Requests that wait for their turn.",
+    "plan_cache_hits_total": "Boost plans that were in the cache.",
+    "plan_cache_misses_total": "Boost plans that were not.",
+    "plan_cache_size": "Boost plans in the cache.",
+}
+"""Current values. Those whose name ends in `_total` only grow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    counters: dict[str, defaultdict[Labels, float]] = field(
-        default_factory=lambda: {name: defaultdict(float) for name in COUNTERS}
-    )
-    histograms: dict[str, Histogram] = field(default_factory=lambda: {name: Histogram() for name in HISTOGRAMS})
+    """All numbers, by the name of their metric and the values of its labels; of a histogram by the place of a bound."""
+
+    numbers: defaultdict[Key, float] = field(default_factory=lambda: defaultdict(float))
 
     def count(self, stats: RequestStats, route: str) -> None:
         """Counts a request under `route`, if it is listed: names made up by clients would grow without bound."""
-        counters, here = self.counters, (route,)
-        counters["requests_total"][stats.api, route, str(stats.status)] += 1
-        usage = stats.usage
-        counters["tokens_total"][route, "input"] += usage.input_tokens
-        counters["tokens_total"][route, "output"] += usage.output_tokens
-        counters["cost_usd_total"][here] += stats.dollars
+        numbers, usage = self.numbers, stats.usage
+        numbers["requests_total", stats.api, route, str(stats.status)] += 1
+        numbers["tokens_total", route, "input"] += usage.input_tokens
+        numbers["tokens_total", route, "output"] += usage.output_tokens
+        numbers["cost_usd_total", route] += stats.dollars
         if stats.has_help:
-            counters["helped_total"][here] += 1
+            numbers["helped_total", route] += 1
         for outcome in stats.outcomes:
-            counters["boost_loops_total"][route, outcome] += 1
+            numbers["boost_loops_total", route, outcome] += 1
         for kind in stats.upstream_errors:
-            counters["upstream_errors_total"][route, kind] += 1
-        self.histograms["request_seconds"].add(route, stats.seconds)
+            numbers["upstream_errors_total", route, kind] += 1
+        self._observe("request_seconds", route, stats.seconds)
         if stats.first_token is not None:
-            self.histograms["first_token_seconds"].add(route, stats.first_token)
+            self._observe("first_token_seconds", route, stats.first_token)
+
+    def _observe(self, name: str, route: str, seconds: float) -> None:
+        self.numbers[name, route, bisect_left(SECONDS, seconds)] += 1
+        self.numbers[f"{name}_sum", route] += seconds
 
     def count_alarm(self, route: str) -> None:
-        self.counters["loss_alarms_total"][(route,)] += 1
+        self.numbers["loss_alarms_total", route] += 1
 
     def count_shadow(self, route: str, outcome: str, dollars: float) -> None:
-        self.counters["shadow_total"][route, outcome] += 1
-        self.counters["shadow_cost_usd_total"][(route,)] += dollars
+        self.numbers["shadow_total", route, outcome] += 1
+        self.numbers["shadow_cost_usd_total", route] += dollars
 
-    def snapshot(self) -> Mapping[str, Any]:
-        """Returns the numbers in a form that JSON can hold."""
-        counters = {name: [*found.items()] for name, found in self.counters.items()}
-        histograms = {name: [found.counts, found.sums] for name, found in self.histograms.items()}
-        return {"counters": counters, "histograms": histograms}
+    def rows(self, gauges: Mapping[str, float]) -> list[Row]:
+        """Returns all numbers in a form that JSON can hold."""
+        return [*self.numbers.items(), *(((name,), value) for name, value in gauges.items())]
 
-    def add(self, snapshot: Mapping[str, Any]) -> None:
-        for name, found in snapshot["counters"].items():
-            for labels, value in found:
-                self.counters[name][tuple(labels)] += value
-        for name, (counts, sums) in snapshot["histograms"].items():
-            mine = self.histograms[name]
-            for route, numbers in counts.items():
-                before = mine.counts.get(route, [0] * len(numbers))
-                mine.counts[route] = [*map(sum, zip(before, numbers, strict=True))]
-                mine.sums[route] += sums[route]
+    def add(self, rows: Iterable[Row]) -> None:
+        for key, number in rows:
+            self.numbers[tuple(key)] += number
 
-    def text(self, gauges: Iterable[Gauge]) -> str:
-        return "\n".join([*self._lines(gauges), ""])
+    def text(self) -> str:
+        return "\n".join([*self._lines(), ""])
 
-    def _lines(self, gauges: Iterable[Gauge]) -> Iterator[str]:
+    def _lines(self) -> Iterator[str]:
         for name, (labels, meaning) in COUNTERS.items():
             yield from _head(name, "counter", meaning)
-            for values, number in sorted(self.counters[name].items()):
+            for values, number in self._rows_of(name):
                 yield f"ai_battle_{name}{_labels(labels, values)} {number:.10g}"
         for name, meaning in HISTOGRAMS.items():
             yield from _head(name, "histogram", meaning)
-            yield from self.histograms[name].lines(f"ai_battle_{name}")
-        for name, meaning, number in gauges:
+            for (route,), total in self._rows_of(f"{name}_sum"):
+                yield from self._histogram(name, route, total)
+        for name, meaning in GAUGES.items():
             yield from _head(name, "counter" if name.endswith("_total") else "gauge", meaning)
-            yield f"ai_battle_{name} {number:.10g}"
+            yield f"ai_battle_{name} {self.numbers[(name,)]:.10g}"
+
+    def _rows_of(self, name: str) -> list[tuple[tuple[Any, ...], float]]:
+        return sorted((key[1:], number) for key, number in self.numbers.items() if key[0] == name)
+
+    def _histogram(self, name: str, route: str, total: float) -> Iterator[str]:
+        below = 0
+        for place, bound in enumerate((*map(str, SECONDS), "+Inf")):
+            below += int(self.numbers.get((name, route, place), 0))
+            yield f"ai_battle_{name}_bucket{_labels(('route', 'le'), (route, bound))} {below}"
+        yield f"ai_battle_{name}_sum{_labels(('route',), (route,))} {total:.6g}"
+        yield f"ai_battle_{name}_count{_labels(('route',), (route,))} {below}"
 
 
 def _head(name: str, kind: str, meaning: str) -> Iterator[str]:

@@ -41,6 +41,7 @@ TOO_MANY_CONNECTIONS = (
 )
 
 Say = Callable[[str], None]
+Reload = Callable[[], Awaitable[Stamps]]
 
 
 @asynccontextmanager
@@ -111,16 +112,9 @@ async def serve(source: ConfigSource, config: ServerConfig, say: Say, write: Wri
     signals.listen()
     async with listening(config, write) as (state, address):
         set_up_telemetry(source.environment, state.log.log_warning)
-        for line in startup_lines(config, address):
-            say(line)
+        asyncio.get_running_loop().run_in_executor(None, warm_up, config.deployment.models)
         reload = partial(_reload_config, source, partial(_exchange, state), say, say)
-        watching = asyncio.create_task(_watch(config.seen, signals.reload, reload))
-        await _warn_of_unreachable(config, say)
-        await asyncio.to_thread(warm_up, config.deployment.models)
-        await signals.ended.wait()
-        signals.forget()  # before running answers are awaited: the next signal ends the process at once
-        say(ENDING_NOTICE)
-        watching.cancel()
+        await _run_until_ended(config, address, say, signals, reload)
 
 
 async def serve_as_worker(source: ConfigSource, config: ServerConfig, say: Say, write: Write, worker: Worker) -> None:
@@ -150,15 +144,23 @@ async def serve_with_workers(source: ConfigSource, config: ServerConfig, say: Sa
     with take_places(server.workers, server.host, server.port) as places:
         supervisor = Supervisor(command, say, places)
         async with supervisor.running():
-            for line in startup_lines(config, address_of(places[0].listeners[0])):
-                say(line)
             reload = partial(_reload_config, source, lambda _: supervisor.reload(), say, say)
-            watching = asyncio.create_task(_watch(config.seen, signals.reload, reload))
-            await _warn_of_unreachable(config, say)
-            await signals.ended.wait()
-            signals.forget()
-            say(ENDING_NOTICE)
-            watching.cancel()
+            await _run_until_ended(config, address_of(places[0].listeners[0]), say, signals, reload)
+
+
+async def _run_until_ended(
+    config: ServerConfig, address: str, say: Say, signals: "SignalEvents", reload: Reload
+) -> None:
+    """Reports the start, reloads on changes, and returns when the process is told to end."""
+    for line in startup_lines(config, address):
+        say(line)
+    watching = asyncio.create_task(_watch(config.seen, signals.reload, reload))
+    for line in await find_unreachable((str(model.name), model) for model in config.deployment.models):
+        say(f"Warning: {line}")
+    await signals.ended.wait()
+    signals.forget()  # before running answers are awaited: the next signal ends the process at once
+    say(ENDING_NOTICE)
+    watching.cancel()
 
 
 def _end_with_parent(over: asyncio.Event) -> None:
@@ -171,11 +173,6 @@ def _end_with_parent(over: asyncio.Event) -> None:
     if over.is_set():
         os.kill(os.getpid(), signal.SIGKILL)
     over.set()
-
-
-async def _warn_of_unreachable(config: ServerConfig, say: Say) -> None:
-    for line in await find_unreachable((str(model.name), model) for model in config.deployment.models):
-        say(f"Warning: {line}")
 
 
 def warm_up(models: Iterable[Model]) -> None:
@@ -219,7 +216,7 @@ def _terms(config: ServerConfig) -> Iterator[str]:
             yield f"No price is known of {names}, so it counts as nothing; write it under prices:."
 
 
-async def _watch(seen: Stamps, requested: asyncio.Event, reload: Callable[[], Awaitable[Stamps]]) -> None:
+async def _watch(seen: Stamps, requested: asyncio.Event, reload: Reload) -> None:
     """Reloads on request or if one of these files has changed. A worker watches no files: its parent tells it."""
     while True:
         with suppress(TimeoutError):
@@ -306,31 +303,24 @@ class _RefusedConnection(asyncio.Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SignalEvents:
-    """Events set by signals once `listen` was called. After `forget` a signal to end ends the process as usual."""
+    """Events set by signals once `listen` was called. After `forget` a signal to end ends the process as usual.
+
+    Python's own handlers serve, as the event loop of Windows has none.
+    """
 
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     reload: asyncio.Event = field(default_factory=asyncio.Event)
 
     def listen(self) -> None:
+        loop = asyncio.get_running_loop()
         for names, event in ((END_SIGNALS, self.ended), (RELOAD_SIGNALS, self.reload)):
             for number in _signals(names):
-                _call_on(number, event)
+                signal.signal(number, lambda *_, event=event: loop.call_soon_threadsafe(event.set))
 
     def forget(self) -> None:
         for number in _signals(END_SIGNALS):
-            with suppress(NotImplementedError):
-                asyncio.get_running_loop().remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)
 
 
 def _signals(names: tuple[str, ...]) -> list[signal.Signals]:
     return [signal.Signals[name] for name in names if name in signal.Signals.__members__]
-
-
-def _call_on(number: signal.Signals, event: asyncio.Event) -> None:
-    """Sets an event on a signal. Windows' event loop has no signal handlers, but its Python does."""
-    loop = asyncio.get_running_loop()
-    try:
-        loop.add_signal_handler(number, event.set)
-    except NotImplementedError:
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(event.set))

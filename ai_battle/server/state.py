@@ -1,7 +1,7 @@
 """State shared by all requests of a server; its routes can be replaced while requests run."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -19,7 +19,7 @@ from .clients import PlanStore, SignatureCache
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
 from .keys import KeyBudgets, KeyHolder, Keys, other_limits
 from .logs import RequestLog
-from .metrics import Gauge, Metrics, RequestStats
+from .metrics import GAUGES, Metrics, RequestStats
 from .routes import Routes
 from .stored import Conversation, MemoryStore, ResponseStore
 from .stores import RedisStore
@@ -129,18 +129,17 @@ class ServerState:
 
     def metrics_text(self) -> str:
         """Returns the metrics of all workers in Prometheus' text format."""
-        metrics, gauges = self.metrics, [*self.gauges()]
+        whole = Metrics()
+        whole.add(self.metrics.rows(self.gauges()))
         if self.worker:
-            metrics, gauges = self.worker.with_others(metrics, gauges)
-        return metrics.text(gauges)
+            self.worker.add_others(whole)
+        return whole.text()
 
-    def gauges(self) -> Iterator[Gauge]:
-        yield Gauge("requests_in_flight", "Requests that are being answered.", self.admission.running)
-        yield Gauge("requests_queued", "Requests that wait for their turn.", self.admission.queued)
-        plans = self.current.plans
-        yield Gauge("plan_cache_hits_total", "Boost plans that were in the cache.", plans.hits)
-        yield Gauge("plan_cache_misses_total", "Boost plans that were not.", plans.misses)
-        yield Gauge("plan_cache_size", "Boost plans in the cache.", len(plans))
+    def gauges(self) -> dict[str, float]:
+        """Returns the values of `GAUGES`."""
+        plans, admission = self.current.plans, self.admission
+        values = (admission.running, admission.queued, plans.hits, plans.misses, len(plans))
+        return dict(zip(GAUGES, values, strict=True))
 
     def conversation_of(self, holder: KeyHolder) -> Conversation:
         return Conversation(self.store, holder.name, self.log.log_warning)

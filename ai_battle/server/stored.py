@@ -1,10 +1,11 @@
 """Answers of the Responses API that later requests refer to, stored by key and id."""
 
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from pydantic_core import to_json
 
@@ -17,7 +18,7 @@ Item: TypeAlias = Mapping[str, Any]
 Items: TypeAlias = tuple[Item, ...]
 
 
-class ResponseStore(Protocol):
+class ResponseStore(ABC):
     """The most recently used responses: up to `most` bytes of JSON, each with its conversation.
 
     A key finds only its own responses. All methods raise `StoreError`.
@@ -25,25 +26,31 @@ class ResponseStore(Protocol):
 
     most: int
 
+    @abstractmethod
     async def conversation(self, key: str, response: str) -> Items | None:
         """Returns the items of a conversation up to the end of a response."""
 
+    @abstractmethod
     async def item(self, key: str, id_: str) -> Item | None: ...
 
+    @abstractmethod
     async def add(self, key: str, response: str, items: Items) -> None:
         """Stores a response, unless it alone exceeds `most`."""
 
     async def values(self, names: Sequence[str]) -> Mapping[str, bytes]:
         """Returns what any worker has stored under these names: plans, signatures."""
+        return {}
 
-    async def keep_value(self, name: str, value: bytes, seconds: float) -> None: ...
+    async def keep_value(self, name: str, value: bytes, seconds: float) -> None:  # noqa: B027 - without other workers
+        """Stores a value for `seconds`."""
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:  # noqa: B027 - memory needs none
+        """Releases what the store holds."""
 
 
-@dataclass(slots=True)
-class MemoryStore:
-    """Stores responses in this process."""
+@dataclass
+class MemoryStore(ResponseStore):
+    """Stores responses in this process, which keeps its other values itself."""
 
     most: int = 0
     _size: int = 0
@@ -71,16 +78,6 @@ class MemoryStore:
         self._homes |= {(key, item["id"]): (item, response) for item in items if item.get("id")}
         while self._size > self.most:
             self._forget_oldest()
-
-    async def values(self, names: Sequence[str]) -> Mapping[str, bytes]:
-        """Returns nothing: there is no other worker, and this one keeps its values itself."""
-        return {}
-
-    async def keep_value(self, name: str, value: bytes, seconds: float) -> None:
-        """Does nothing, as there is no other worker."""
-
-    async def aclose(self) -> None:
-        """Does nothing: no resource is held."""
 
     def _forget_oldest(self) -> None:
         (key, response), (items, size) = self._kept.popitem(last=False)

@@ -14,7 +14,7 @@ from pydantic_core import from_json, to_json
 from ..core.database import Database
 from ..core.redis_scripts import PREFIX, RedisScripts
 from .shared import DEAD_SECONDS, MERGE_SECONDS, PLACES, Amounts, ClaimAnswer
-from .stored import Item, Items
+from .stored import Item, Items, ResponseStore
 
 NAME = "counts.sqlite"
 FORMAT = 1  # of both files
@@ -261,7 +261,7 @@ return found
 )
 
 
-class SqliteStore:
+class SqliteStore(ResponseStore):
     """Shares responses between the workers of one machine, in a file deleted with them."""
 
     def __init__(self, path: Path, most: int) -> None:
@@ -312,7 +312,7 @@ class SqliteStore:
         self._database.close()
 
 
-class RedisStore:
+class RedisStore(ResponseStore):
     """Shares responses between the workers of several machines."""
 
     def __init__(self, url: str, most: int) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import signal
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ from pydantic_core import from_json, to_json
 
 from ..core.errors import AIBattleError, ConfigError
 from ..core.files import write_private
-from .metrics import Gauge, Metrics
+from .metrics import GAUGES, Metrics
 
 LISTEN_BACKLOG = 1024
 SNAPSHOT_SECONDS = 1.0
@@ -61,33 +61,25 @@ class Worker:
     def restore(self, metrics: Metrics) -> None:
         """Continues with the metrics of the dead worker that this one replaces."""
         if self.file.exists():
-            metrics.add(from_json(self.file.read_bytes())["metrics"])
+            metrics.add(row for row in from_json(self.file.read_bytes()) if row[0][0] not in GAUGES)
 
-    async def keep_writing(self, metrics: Metrics, gauges: Callable[[], Iterable[Gauge]]) -> None:
+    async def keep_writing(self, metrics: Metrics, gauges: Callable[[], Mapping[str, float]]) -> None:
         try:
             while True:
                 self.write_snapshot(metrics, gauges())
                 await asyncio.sleep(SNAPSHOT_SECONDS)
         finally:
-            self.write_snapshot(metrics, [])
+            self.write_snapshot(metrics, {})
 
-    def write_snapshot(self, metrics: Metrics, gauges: Iterable[Gauge]) -> None:
-        snapshot = to_json({"metrics": metrics.snapshot(), "gauges": [*gauges]}).decode()
+    def write_snapshot(self, metrics: Metrics, gauges: Mapping[str, float]) -> None:
         with suppress(OSError):  # a full disk loses the numbers of this second, not the worker
-            write_private(self.file, [snapshot])
+            write_private(self.file, [to_json(metrics.rows(gauges)).decode()])
 
-    def with_others(self, metrics: Metrics, gauges: Iterable[Gauge]) -> tuple[Metrics, list[Gauge]]:
-        """Returns the metrics of all workers."""
-        whole, sums = Metrics(), {gauge[0]: Gauge(*gauge) for gauge in gauges}
-        whole.add(metrics.snapshot())
+    def add_others(self, whole: Metrics) -> None:
+        """Adds the metrics of the other workers."""
         for file in sorted(self.folder.glob("*.json")):
             if file != self.file:
-                snapshot = from_json(file.read_bytes())
-                whole.add(snapshot["metrics"])
-                for name, meaning, value in snapshot["gauges"]:
-                    before = sums.get(name, Gauge(name, meaning, 0.0))
-                    sums[name] = before._replace(value=before.value + value)
-        return whole, [*sums.values()]
+                whole.add(from_json(file.read_bytes()))
 
 
 @dataclass(slots=True)

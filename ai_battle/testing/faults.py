@@ -4,6 +4,7 @@ import gzip
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from email.utils import formatdate
+from math import isnan, nan
 from time import time
 from types import MappingProxyType
 
@@ -91,22 +92,17 @@ def error(kind: ErrorKind = "status", status: int = 400) -> Callable[[Scene], Ht
     return answer
 
 
-def rate_limit(retry_after: Callable[[Scene], str]) -> Callable[[Scene], HttpAnswer]:
+def rate_limit(default: float, *, is_date: bool = False) -> Callable[[Scene], HttpAnswer]:
+    """Refuses for some seconds. A date is only in the header, as the body of no API has one."""
+
     def answer(scene: Scene) -> HttpAnswer:
-        value = retry_after(scene)
-        seconds = float(value) if value.replace(".", "", 1).isdecimal() else None
-        status, body = scene.api.error(ApiError("status", 429, retry_after=seconds))
+        seconds = default if scene.seconds is None else scene.seconds
+        known = None if is_date or isnan(seconds) else seconds
+        status, body = scene.api.error(ApiError("status", 429, retry_after=known))
+        value = formatdate(time() + seconds, usegmt=True) if is_date else f"{seconds:g}"
         return json_answer(body, status, {"Retry-After": value})
 
     return answer
-
-
-def after(default: float) -> Callable[[Scene], str]:
-    return lambda scene: f"{default if scene.seconds is None else scene.seconds:g}"
-
-
-def at(default: float) -> Callable[[Scene], str]:
-    return lambda scene: formatdate(time() + (default if scene.seconds is None else scene.seconds), usegmt=True)
 
 
 def _first_half(scene: Scene) -> tuple[bytes, int | None]:
@@ -269,11 +265,11 @@ def redirect(to: Callable[[Scene], str]) -> Callable[[Scene], HttpAnswer]:
 
 _KNOWN = (
     *(Fault(f"http_{status}", f"HTTP {status}: {said}", error(status=status)) for status, said in _STATUSES.items()),
-    Fault("rate_limited", "HTTP 429 with `Retry-After: 1`.", rate_limit(after(1.0))),
-    Fault("rate_limited_long", "HTTP 429 with `Retry-After: 3600`.", rate_limit(after(_HOUR))),
-    Fault("rate_limited_date", "HTTP 429 until a moment in 2 seconds.", rate_limit(at(2.0))),
-    Fault("rate_limited_past", "HTTP 429 until a moment an hour ago.", rate_limit(at(-_HOUR))),
-    Fault("rate_limited_nan", "HTTP 429 with `Retry-After: nan`.", rate_limit(lambda _: "nan")),
+    Fault("rate_limited", "HTTP 429 with `Retry-After: 1`.", rate_limit(1.0)),
+    Fault("rate_limited_long", "HTTP 429 with `Retry-After: 3600`.", rate_limit(_HOUR)),
+    Fault("rate_limited_date", "HTTP 429 until a moment in 2 seconds.", rate_limit(2.0, is_date=True)),
+    Fault("rate_limited_past", "HTTP 429 until a moment an hour ago.", rate_limit(-_HOUR, is_date=True)),
+    Fault("rate_limited_nan", "HTTP 429 with `Retry-After: nan`.", rate_limit(nan)),
     Fault("insufficient_quota", "The account's quota or credit is used up.", error("quota")),
     Fault("daily_quota", "The quota of a day is used up.", error("daily_quota"), ("gemini",)),
     Fault("wrong_key", "HTTP 400: The key is not accepted.", error("wrong_key"), ("gemini",)),

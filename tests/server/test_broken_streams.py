@@ -117,7 +117,7 @@ async def test_a_client_that_reads_nothing_is_let_go(fakes: FakeProviders) -> No
             writer.write(head + body)
             await until(lambda: bool(fakes.openai.questions))
             await until(lambda: not served.admission.running and not fakes.openai.open_requests)
-        text = served.metrics.text(())
+        text = served.metrics.text()
 
     assert 'status="499"' in text
     assert "upstream_errors_total{" not in text

@@ -46,7 +46,7 @@ async def test_who_leaves_before_the_first_byte_ends_the_call(
         await until(lambda: bool(upstream.fake.questions))
         asking.cancel()
         await wait_until_left(upstream.fake, served)
-        text = served.metrics.text(())
+        text = served.metrics.text()
 
     assert f'api="{path.split("/")[2]}",route="claude-opus",status="499"}} 1' in text
 
@@ -117,7 +117,7 @@ async def test_who_leaves_right_after_the_last_event_has_had_the_whole_answer(
     async with serving_to(fakes, lines.append, BIG_MODEL=upstream.model("large")) as (served, address):
         await asyncio.gather(*(asyncio.to_thread(read_to_the_last_event, address, path) for _ in range(50)))
         await until(lambda: len(lines) == 50)
-        text = served.metrics.text(())
+        text = served.metrics.text()
 
     assert {(line["status"], line.get("error")) for line in map(json.loads, lines)} == {(200, None)}
     assert f'api="{path.split("/")[2]}",route="claude-opus",status="200"}} 50' in text

@@ -67,18 +67,18 @@ async def test_without_a_size_nothing_is_kept(fakes: FakeProviders) -> None:
     assert answers == ["Noon.", "One."]
 
 
-def test_plans_are_bounded_in_number_and_in_time() -> None:
+async def test_plans_are_bounded_in_number_and_in_time() -> None:
     now = [0.0]
     plans = PlanStore(2, 10.0, lambda: now[0])
     for name in (b"a", b"b", b"c"):
-        plans.store(name, ModelResponse(assistant(name.decode())))
+        await plans.keep(name, ModelResponse(assistant(name.decode())))
         now[0] += 4
 
-    assert plans.get(b"a") is None
-    assert plans.get(b"b")
+    assert await plans.find(b"a") is None
+    assert await plans.find(b"b")
     now[0] = 14.0
-    assert plans.get(b"b") is None
-    assert plans.get(b"c")
+    assert await plans.find(b"b") is None
+    assert await plans.find(b"c")
     assert (plans.hits, plans.misses, len(plans)) == (2, 2, 1)
 
 

@@ -218,7 +218,7 @@ async def test_it_costs_no_key_anything_and_stops_at_its_own_budget(fakes: FakeP
         for number in (1, 2, 3):
             await ask_server(address, "/v1/chat/completions", QUESTION)
             found = await settled_outcomes(address, number)
-        costs = state.metrics.counters["cost_usd_total"]["pair",]
+        costs = state.metrics.numbers["cost_usd_total", "pair"]
     assert found == {"tie": 1, "unpaid": 2}
     assert costs < 0.001
     assert counts(tmp_path)["usd"] <= 0.006

@@ -43,8 +43,8 @@ _CLOSING = ":： " + _FINAL
 _TOKENS = ("<|", "<｜", "[TOOL")
 _OBSERVED = re.compile(r"^\W*Observation\W*:", re.MULTILINE)
 # What the words of a sentence that leads up to a call make of it, and where they have to stand. The level says for
-# which calls: all (0), those that write (1), or those that write and are the object of the sentence, behind its colon
-# (2): `I can delete it:` is an offer, but in `I can do that.` nothing is said of the call.
+# which calls: all (0), those that write (1), or those that write and complete the sentence, as it has no full stop (2):
+# `I can delete it:` is an offer, but in `I can do that.` nothing is said of the call.
 _Find = Callable[[re.Pattern[str], str], re.Match[str] | None]
 _MOODS: tuple[tuple[ProposalKind, str, _Find, str, int], ...] = (
     ("example", "example", re.Pattern.search, "sentence", 0),
@@ -181,12 +181,11 @@ def _announcement_kind(text: str, piece: Piece, before: str, *, writes: bool) ->
     A complete sentence leads up only to a call that writes, as wrongly running one does more harm.
     """
     line = before.rpartition("\n")[2]
-    leads_up = writes or before[-1:] not in _FINAL
+    is_object = before[-1:] not in _FINAL
     sentence = _SENTENCE_END.split(line.rstrip(_CLOSING))[-1].lower()
     if _ENDS_ASKING.search(before) or (_words("unreal").search(sentence) and _QUESTION.search(line)):
         return "question" if text[piece.start - 1].isspace() else None
-    has_colon = before.endswith((":", "："))
-    return _sentence_kind(sentence, writes * (1 + has_colon)) if leads_up else None
+    return _sentence_kind(sentence, writes * (1 + is_object)) if writes or is_object else None
 
 
 def _sentence_kind(sentence: str, care: int) -> ProposalKind | None:

@@ -1,7 +1,7 @@
 """Finds the problems of a suite before any money is spent, in its file and at its providers."""
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -186,19 +186,21 @@ def _scorer_problems(suite: Suite, factory: ScorerFactory) -> Iterator[Problem]:
 
 
 def _dataset_problems(suite: Suite, name: str, path: KeyPath, factory: ScorerFactory) -> Iterator[Problem]:
-    scorers: dict[str, Scorer] = {}
+    scorers: list[tuple[str, Scorer]] = []
     for number, scorer in enumerate(suite.scorers[name]):
         if suite.is_foreign(scorer.name):
             return
         try:
-            scorers[scorer.name] = factory.scorer(scorer)
+            scorers.append((scorer.name, factory.scorer(scorer)))
         except ConfigError as error:
             yield Problem((*path, number), str(error))
-            return
-    yield from _lacking_problems(suite, name, path, scorers)
+    if len(scorers) == len(suite.scorers[name]):
+        yield from _lacking_problems(suite, name, path, scorers)
 
 
-def _lacking_problems(suite: Suite, name: str, path: KeyPath, scorers: Mapping[str, Scorer]) -> Iterator[Problem]:
+def _lacking_problems(
+    suite: Suite, name: str, path: KeyPath, scorers: Sequence[tuple[str, Scorer]]
+) -> Iterator[Problem]:
     own = [task for task in suite.tasks if task.extra[DATASET_KEY] == name]
     found = [(task, lacks) for task in own if (lacks := lacking(scorers, task))]
     if found:

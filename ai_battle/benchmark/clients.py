@@ -13,7 +13,7 @@ from ..assembly.models import BuildContext, Model, participant, require_no_tools
 from ..config.collaboration import HelperSettings
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, Unscripted
-from ..core.events import AttemptFailed, Emit, ModelReplied, TextDelta, ToolCallDelta, ignore
+from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.ledger import book
 from ..core.messages import assistant
@@ -154,31 +154,30 @@ class ConcurrencyLimit:
 
 
 class LimitedClient(ClientWrapper):
-    """A client whose calls wait for a free place, and are noted in `times`. `model` is its name in events."""
+    """A client whose calls wait for a free place, and are noted in `times`. Too many calls lower the limit."""
 
-    def __init__(self, client: ModelClient, limit: ConcurrencyLimit, model: str, times: CallTimes) -> None:
+    def __init__(self, client: ModelClient, limit: ConcurrencyLimit, times: CallTimes) -> None:
         super().__init__(client)
-        self.model = model
         self._limit = limit
         self._times = times
-        self._number = 0
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         begun = perf_counter()
-        self._number = await self._limit.enter()
+        number = await self._limit.enter()
         entered = perf_counter()
+
+        async def listen(event: Event) -> None:
+            if isinstance(event, AttemptFailed) and event.status == TOO_MANY:
+                self._limit.slow_down(number)
+            await emit(event)
+
         try:
-            response = await self.client.complete(request, emit)
+            response = await self.client.complete(request, listen)
         finally:
             self._times.note(begun, perf_counter() - entered)
             self._limit.leave()
         self._limit.widen()
         return response
-
-    def note_failure(self, failed: AttemptFailed) -> None:
-        """Lowers the limit if an attempt of this model failed since there were too many."""
-        if failed.status == TOO_MANY and failed.model == self.model:
-            self._limit.slow_down(self._number)
 
     async def aclose(self) -> None:
         """Does nothing: other samples use the client too, and its owner closes it."""

@@ -19,7 +19,7 @@ from ..config.tree import Node
 from ..conversation.asking import literal
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import AIBattleError, EmptyAnswer, Refused, translate_errors
-from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ignore
+from ..core.events import Emit, Event, ModelReplied, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
 from ..core.ledger import Budget, Ledger, charge_to
@@ -65,7 +65,6 @@ class SampleListener:
         self.budget = Budget()
         self.paid = Budget(ledger=Ledger(paid_only=True))
         self.own_tools: frozenset[str] = frozenset()
-        self.limited: list[LimitedClient] = []
         self._checks: dict[str, Mapping[str, float]] = {}
         self._wasted = NOTHING_USED
         self._help_usage = NOTHING_USED
@@ -87,8 +86,6 @@ class SampleListener:
                 self._checks.setdefault(event.by, event.signals)
             case StuckFound() if self.quality is None:
                 self.quality, self.signals, self._reason = event.quality, event.signals, event.reason
-            case AttemptFailed():
-                self._slow_down(event)
             case HelpAsked() | HelpDeclined() | HelpFailed():
                 self._note_question(event)
 
@@ -114,10 +111,6 @@ class SampleListener:
             self._asked_first = True
         elif self.small is None:
             self.small = response
-
-    def _slow_down(self, failure: AttemptFailed) -> None:
-        for client in self.limited:
-            client.note_failure(failure)
 
     def sample(self, key: SampleKey, seconds: float, **rest: Any) -> Sample:
         signals = dict(self.signals)
@@ -258,8 +251,7 @@ class Player:
             provider = model.name.provider
             if not has_memory(provider):
                 limit = self._limit_of(model.endpoint or provider)
-                client = limited = LimitedClient(client, limit, str(model.name), listener.times)
-                listener.limited.append(limited)
+                client = limited = LimitedClient(client, limit, listener.times)
                 if self._cache:
                     # All settings belong to the identity, since another temperature gives another answer.
                     identity = f"{model.name} {model.endpoint} {settings.model_dump_json(exclude_unset=True)}"

@@ -1,6 +1,6 @@
 """Creates the scorers of a suite, and scores answers by them in order."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from inspect import iscoroutinefunction, signature
@@ -103,11 +103,11 @@ def _require_score(score: AnswerScore, scorer: Scorer) -> None:
         raise AIBattleError(f"{type(scorer).__name__} scored {score.value!r}; a score is from 0 to 1, or None.")
 
 
-def lacking(scorers: Mapping[str, Scorer], task: Task) -> str:
-    """Returns what a task lacks for its scorers, or "" if one of them can score it."""
-    with translate_errors(", ".join(scorers), ConfigError):
-        lacks = {name: scorer.lacks(task) for name, scorer in scorers.items()}
-    return "" if not all(lacks.values()) else ", ".join(f"{name} needs {what}" for name, what in lacks.items())
+def lacking(scorers: Sequence[tuple[str, Scorer]], task: Task) -> str:
+    """Returns what a task lacks for its scorers, each with its name, or "" if one of them can score it."""
+    with translate_errors(", ".join(name for name, _ in scorers), ConfigError):
+        lacks = [(name, scorer.lacks(task)) for name, scorer in scorers]
+    return ", ".join(f"{name} needs {what}" for name, what in lacks) if all(what for _, what in lacks) else ""
 
 
 @cache

@@ -47,7 +47,7 @@ class Slow(Clever):
 
 def with_cache(client: ModelClient, cache: Cache, times: CallTimes | None = None) -> CachedClient:
     noted = times or CallTimes()
-    return CachedClient(LimitedClient(client, ConcurrencyLimit(1), "clever", noted), cache, "clever", noted)
+    return CachedClient(LimitedClient(client, ConcurrencyLimit(1), noted), cache, "clever", noted)
 
 
 class MemoryStore:
@@ -88,7 +88,7 @@ async def test_answers_from_the_cache_take_the_time_of_the_calls_but_no_longer_f
 
 async def test_waiting_for_a_free_place_takes_no_time() -> None:
     times, begun = CallTimes(), perf_counter()
-    client = LimitedClient(Slow(), ConcurrencyLimit(1), "slow", times)
+    client = LimitedClient(Slow(), ConcurrencyLimit(1), times)
 
     await asyncio.gather(*(client.complete(REQUEST) for _ in range(3)))
 

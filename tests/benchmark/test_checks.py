@@ -226,6 +226,16 @@ def test_a_scorer_without_what_it_needs_is_found(tmp_path: Path, scorers: list[A
     assert message in wrong(tmp_path, suite(tmp_path, FOUR, scorers=scorers))
 
 
+def test_all_wrong_scorers_are_told_at_once(tmp_path: Path) -> None:
+    found = wrong(tmp_path, suite(tmp_path, FOUR, scorers=[{"name": "numeric", "tolerance": 7}, "numerik"]))
+    assert ("scorers[0]: numeric: tolerance" in found, "scorers[1]: scorers has no 'numerik'" in found) == (True, True)
+
+
+def test_of_two_scorers_of_one_name_one_that_can_score_is_enough(tmp_path: Path) -> None:
+    scorers = [{"name": "regex", "pattern": "[0-9]"}, "regex"]
+    assert len(load(suite(tmp_path, FOUR, scorers=scorers), base=tmp_path).tasks) == 4
+
+
 def test_a_limit_of_dollars_asks_for_prices_that_are_not_known(tmp_path: Path) -> None:
     """Also for that of a judge; what runs here is free."""
     providers = {"mine": {"base_url": "https://models.example.org/v1", "api_key": "k"}}

@@ -165,13 +165,17 @@ class Expected:
 def forecast(loaded: LoadedDiscussion, emit: Emit = ignore) -> list[Expected]:
     """Returns what each participant may cost, assuming answers of `max_tokens` but at most 350 tokens.
 
+    The cost of judging is added to that of the last one.
+
     Builds models and tools as a run does, so it raises `ConfigError` for everything that would keep the run from
     starting. Tool servers are started and stopped again; warnings about their tools go to
     `emit`. The requests are for people to read: values from the environment are named, not shown.
     """
     setup = FileSetup.of(loaded, keyboard).build({})
     asyncio.run(_equip(setup, emit))
-    return [replace(expected, request=loaded.redactor.value(expected.request)) for expected in _forecasts(setup)]
+    *others, last = _participant_forecasts(setup)
+    last = replace(last, help=(*last.help, *_judging(setup, (*others, last))))
+    return [replace(each, request=loaded.redactor.value(each.request)) for each in (*others, last)]
 
 
 async def _equip(setup: RunSetup, emit: Emit) -> None:
@@ -180,13 +184,6 @@ async def _equip(setup: RunSetup, emit: Emit) -> None:
             await setup.assembled.equip(Path(run_dir), emit)
         finally:
             await setup.assembled.aclose()
-
-
-def _forecasts(setup: RunSetup) -> Iterator[Expected]:
-    """Yields each participant's forecast; the cost of judging is added to the last one."""
-    *others, last = _participant_forecasts(setup)
-    yield from others
-    yield replace(last, help=(*last.help, *_judging(setup, (*others, last))))
 
 
 def _judging(setup: RunSetup, expected: Sequence[Expected]) -> Iterator[ExpectedHelp]:

@@ -56,8 +56,8 @@ class Journal:
         ):
             self._lock = RunLock(run_dir)
             undo.callback(self._lock.release)
-            if config:
-                _save_config(config, run_dir)
+            if config and not (run_dir / FILE).exists():  # another process may have begun a run there meanwhile
+                write_private(run_dir / CONFIG, [config])
             self._fd = _open_file(run_dir / FILE, os.O_EXCL if fresh else 0)
             undo.callback(os.close, self._fd)
             if not fresh:
@@ -182,12 +182,6 @@ def _writing(run_dir: Path, way_out: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise JournalError(f"{run_dir} can't be written: {error.strerror}; {way_out}.") from error
-
-
-def _save_config(config: str, run_dir: Path) -> None:
-    """Saves the configuration, unless another process has begun a run in the directory meanwhile."""
-    if not (run_dir / FILE).exists():
-        write_private(run_dir / CONFIG, [config])
 
 
 def _open_file(path: Path, flags: int) -> int:

@@ -87,14 +87,6 @@ def _value(column: _Column, record: Mapping[str, Any]) -> Any:
         raise ValueError(f"{column.name!r} of {record['type']} is malformed: {error!r}") from error
 
 
-def _messages_to_json(messages: tuple[Message, ...]) -> Any:
-    return [message_to_json(message) for message in messages]
-
-
-def _messages_from_json(messages: Any) -> tuple[Message, ...]:
-    return tuple(message_from_json(message) for message in messages)
-
-
 def specs_to_json(specs: tuple[ToolSpec, ...]) -> list[Record]:
     return [
         {"name": spec.name, "description": spec.description, "parameters": spec.schema}
@@ -119,7 +111,10 @@ def _specs_from_json(specs: Any) -> tuple[ToolSpec, ...]:
 
 _CONVERTED: Mapping[Any, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     Message: (message_to_json, message_from_json),
-    tuple[Message, ...]: (_messages_to_json, _messages_from_json),
+    tuple[Message, ...]: (
+        lambda messages: [*map(message_to_json, messages)],
+        lambda messages: tuple(map(message_from_json, messages)),
+    ),
     tuple[ToolSpec, ...]: (specs_to_json, _specs_from_json),
     Usage: (usage_to_json, usage_from_json),
     tuple[str, ...]: (list, tuple),

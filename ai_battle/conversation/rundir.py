@@ -27,7 +27,11 @@ def create(name: str, out: Path | None = None, *, runs: Path = Path("runs")) -> 
     Raises `ConfigError` if the directory is in use, and `JournalError` if it can't be created.
     """
     try:
-        return _use_directory(out) if out is not None else _make_directory(name, runs)
+        if out is None:
+            return _make_directory(name, runs)
+        require_free(out)
+        make_private(out)
+        return out
     except OSError as error:
         place = out if out is not None else runs
         raise JournalError(f"{place} can't be written: {error.strerror}; name another directory with --out.") from error
@@ -77,12 +81,6 @@ def require_free(out: Path) -> None:
     if out.exists() and any(entry.name not in LEFTOVERS for entry in out.iterdir()):
         way_out = f", or go on with its run: ai-battle resume {out}" if (out / FILE).exists() else "."
         raise ConfigError(f"{out} exists and is not empty; name another directory{way_out}")
-
-
-def _use_directory(out: Path) -> Path:
-    require_free(out)
-    make_private(out)
-    return out
 
 
 def _make_directory(name: str, runs: Path) -> Path:

@@ -207,7 +207,8 @@ def set_up_telemetry(environment: Mapping[str, str], warn: Callable[[str], objec
     wanted = wanted_signals(environment)
     if not wanted:
         return
-    _listen_for_faults(warn)
+    log = logging.getLogger("opentelemetry")
+    log.handlers, log.propagate = [_FaultListener(warn)], False
     exporters = "opentelemetry.exporter.otlp.proto.http"
     # A process that ends waits until the rest is exported. If the collector is down, it must not wait longer than this.
     seconds = None if environment.get("OTEL_EXPORTER_OTLP_TIMEOUT") else _EXPORT_SECONDS
@@ -239,8 +240,3 @@ class _FaultListener(logging.Handler):
             found = _REASON.search(line)
             reason = found[found.lastindex or 0] if found else line
             warn(f"Telemetry is lost: the collector that {_ENDPOINT} names does not accept it ({reason[:200]}).")
-
-
-def _listen_for_faults(warn: Callable[[str], object]) -> None:
-    log = logging.getLogger("opentelemetry")
-    log.handlers, log.propagate = [_FaultListener(warn)], False

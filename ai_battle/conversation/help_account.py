@@ -130,6 +130,11 @@ class HelpAccount:
         rows = (*self._kept_rows(), *self._wasted_rows())
         return HelpSummed(self._turns, self._helped, cost, all_large, self._saved, rows, self._compared, self._replaced)
 
+    def is_waiting(self, speaker: str) -> bool:
+        """Returns whether the participant's turn waits for a helper, which was asked and has not replied."""
+        arrival = self._arrivals.get(speaker, _TurnHelp())
+        return arrival.asked and not arrival.latest.calls
+
     def _begin_turn(self, speaker: str) -> None:
         """Begins a turn. Calls before it belong to no turn: they chose a speaker, summed up, or were interrupted."""
         self._arrivals.pop(speaker, None)

@@ -1,6 +1,7 @@
 """Continues from an earlier run: rebuilds its state, books the calls that its end cut off, or forks it after a turn."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,20 +55,23 @@ def book_lost_calls(setup: RunSetup, state: State) -> list[ModelReplied]:
     The request was sent, so it is paid for. Nobody knows how much of an answer the provider had written.
     """
     entries = []
-    for name, model in setup.assembled.models.items():
+    for name, own in setup.assembled.models.items():
         if name not in state.pending_speakers:
             continue
-        usage = model.usage_at_price(state.tokens_needed(name))
+        helper = own.helper if state.help.is_waiting(name) else None
+        model, usage = helper or own, (helper or own).usage_at_price(state.tokens_needed(name))
         if usage.cost_usd != 0:
             entry = ModelReplied(str(model.name), usage, 0.0, "length", estimated=True, speaker=name, failed=True)
-            state.use.ledger.book(entry)
+            entry = replace(entry, role="helper") if helper else entry
+            _book(entry, state.use.ledger, setup.assembled.help.use)
             entries.append(entry)
     return entries
 
 
 def lost_call_warning(entry: ModelReplied) -> Warned:
+    who = entry.speaker if entry.role == "own" else f"The helper of {entry.speaker}"
     return Warned(
-        f"{entry.speaker} was being asked when the process ended: the request is booked, {entry.usage.input_tokens} "
+        f"{who} was being asked when the process ended: the request is booked, {entry.usage.input_tokens} "
         "tokens by estimate; the part of the answer that was written then may be billed too."
     )
 

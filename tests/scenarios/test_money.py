@@ -171,3 +171,28 @@ async def test_calls_that_a_killed_process_had_begun_are_booked_by_estimate(
     assert again.usage.estimated
     told = [event.message for event in log.events if isinstance(event, Warned) and "was being asked" in event.message]
     assert len(told) == len(lost)
+
+
+async def test_the_call_of_a_helper_that_a_killed_process_had_begun_is_booked_on_the_helper(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    """The small model is free and had answered; its helper had not when the process was killed."""
+    fakes.ollama.always("7 * 24 = 158. The answer is 158.")
+    fakes.openai.always("7 * 24 = 168. The answer is 168.")
+    source = talk("ollama/phi4", "ollama/phi4", turns=1)
+    pair = {"primary": "model1", "secondary": "openai/gpt-4o", "strategy": "takeover", "threshold": 1, "max_retries": 1}
+    source["discussion"]["collaboration"] = {"pairs": [pair]}
+    source["prices"] = {"openai/gpt-4o": {"input": 10.0, "output": 10.0}}
+    result = await ConversationManager.from_config(source, out=tmp_path / "run").run_discussion(EventLog())
+    journal = result.run_dir / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    [asked] = [place for place, line in enumerate(lines) if b'"help_asked"' in line]
+    journal.write_bytes(b"".join(lines[: asked + 1]))
+
+    again = await ConversationManager.from_config(source).resume(result.run_dir, log := EventLog())
+
+    [lost] = [entry for entry in entries(log) if entry.estimated]
+    assert (lost.model, lost.speaker, lost.role) == ("openai/gpt-4o", "model1", "helper")
+    assert lost.usage.cost_usd
+    assert again.usage.cost_usd == pytest.approx((result.usage.cost_usd or 0) + lost.usage.cost_usd)
+    assert any("The helper of model1 was being asked" in e.message for e in log.events if isinstance(e, Warned))

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ..core.client import ModelClient, run_together
 from ..core.errors import ProviderError
-from ..core.events import Emit, ignore
+from ..core.events import Emit, Warned, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..judging.agreement import Ballot, VoteCount, assessment_with_votes, ballot, features, is_refuted, is_verified
 from ..judging.assessment import Assessment, Context
@@ -23,7 +23,16 @@ from ._attempts import (
     hopeless,
     stuck_event,
 )
-from ._checks import COMPARING_REASON, OTHER_ANSWER_REASON, Judges, assess, ballot_text, first_assessment, verify
+from ._checks import (
+    COMPARING_REASON,
+    OTHER_ANSWER_REASON,
+    Judges,
+    another_sample,
+    assess,
+    ballot_text,
+    first_assessment,
+    verify,
+)
 from ._prompts import HelpCase, calls_again, request_in_place, with_fact
 from ._turn import Draft, Helping, Turn
 from ._wrappers import MutedClient
@@ -95,6 +104,14 @@ class Poll:
         request = request_in_place(HelpCase(self.request), self.turn.helping.sees)
         draft = await self.turn.ask(client, request, COMPARING_REASON, role="peer")
         return (draft, None) if draft else None
+
+    async def request_sample(self, client: ModelClient, number: int) -> Answer | None:
+        """Returns one more answer of the primary; if it fails, the others vote without it."""
+        try:
+            return await self.turn.request_draft(MutedClient(client), another_sample(self.request, number)), None
+        except ProviderError as error:
+            await self.turn.emit(Warned(f"A sample failed, so the others vote without it: {error}"))
+            return None
 
     async def request_own_again(self, client: ModelClient) -> None:
         """Asks the primary once more if running code has refuted all answers, and tells it what that has shown."""
@@ -201,6 +218,9 @@ class Poll:
 class Polling(Strategy):
     """Lets `primary` and `peers` answer, best each of another family; `secondary` answers if no answer leads.
 
+    `primary` answers `samples` times, each by a call of its own, since several providers give only one answer per call.
+    The first call is the request unchanged; the others have a temperature above 0 and seeds of their own.
+
     The `reserve` is asked one by one until an answer is two votes ahead, because a small model's opinion is cheaper
     than the large model's. Without a large model and a leader, the most likely answer is served. If the answers can't
     be compared, or there is only one, the detector decides alone.
@@ -214,18 +234,22 @@ class Polling(Strategy):
         detector: Doubts | None = None,
         helping: Helping | None = None,
         reserve: Sequence[ModelClient] = (),
+        samples: int = 1,
     ) -> None:
         primary, self.secondary = clients
         super().__init__(primary, *peers, *reserve, self.secondary, helping=helping)
         self.peers = tuple(peers)
         self.reserve = tuple(reserve)
+        self.samples = samples
         self.detector = detector or StuckDetector()
         self._name = name
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         self.require_primary()
         poll = Poll(Turn(self._name, self.helping, emit), request, self.detector)
-        await poll.add(poll.request_own(self.primary), *(poll.request_peer(MutedClient(peer)) for peer in self.peers))
+        peers = (poll.request_peer(MutedClient(peer)) for peer in self.peers)
+        samples = (poll.request_sample(self.primary, number) for number in range(1, self.samples))
+        await poll.add(poll.request_own(self.primary), *peers, *samples)
         for another in self.reserve:
             if not poll.is_open:
                 break

@@ -13,7 +13,7 @@ from ..tools.client import WithTools
 from ..tools.toolset import ToolSet, ToolUser, tool_settings
 from .models import Model, helper_model, live_model
 from .pairs import Pairs, ResolvedPair, RunHelp
-from .recipes import Recipe, with_lessons
+from .recipes import Recipe
 from .shadows import shadow_of
 from .tooling import with_tool_support, with_tools
 
@@ -70,16 +70,14 @@ class PairBuilder:
             help_ = help_.model_copy(update={"verify": False})
         if each.traits.each_step and not self.tool_set:
             model = with_tool_support(model, spec.capabilities)
-        recipe = Recipe.of(f"{name}/{each.path[-1]}", model, help_, self._model, self.pairs.context.base)
-        recipe = replace(recipe, check=check, sandbox=tool_settings(discussion).sandbox)
-        return with_lessons(recipe, self.pairs.context)
+        recipe = Recipe.of(f"{name}/{each.path[-1]}", model, help_, self._model, self.pairs.context)
+        return replace(recipe, check=check, sandbox=tool_settings(discussion).sandbox)
 
     def _model(self, speaker: str, settings: HelperSettings) -> Model:
         """Builds a helper, itself helped by the pairs that name it."""
         model = self._helper(speaker, settings)
         for each in self.pairs.of_helper(settings.name):
-            whose, base = f"{speaker}.{settings.name}", self.pairs.context.base
-            recipe = Recipe.of(whose, model, each.pair, self._model, base)
+            recipe = Recipe.of(f"{speaker}.{settings.name}", model, each.pair, self._model, self.pairs.context)
             self.help.recipes.setdefault(speaker.rpartition("/")[0], []).append(replace(recipe, is_of_helper=True))
             model = replace(model, client=recipe.client())
         return model

@@ -38,7 +38,6 @@ from ..tools.verification import Verification
 from . import strategies
 from .models import BuildContext, Model, is_gateway, model, spelling, supporting_model
 
-HERE = Path()
 PLAIN_OPTIONS = ("threshold", "max_retries", "help_rate", "max_cost", "samples", "max_loops")
 ONLY_ADVISES = "does not answer with the helper's words, so its loss is unknown; a promise goes with takeover or peers"
 USUAL_CALL = Usage(1_500, 400)
@@ -66,15 +65,20 @@ class Recipe:
     lessons: Lessons | None = None
 
     @classmethod
-    def of(cls, speaker: str, model: Model, help_: Help, make: Make, base: Path = HERE) -> "Recipe":
-        """Builds a recipe. Raises `ConfigError` for helpers that can't be built and keys that the strategy lacks."""
+    def of(cls, speaker: str, model: Model, help_: Help, make: Make, context: BuildContext | None = None) -> "Recipe":
+        """Builds a recipe, with lessons only in the context of a file.
+
+        Raises `ConfigError` for helpers that can't be built and keys that the strategy lacks.
+        """
+        base = context.base if context else Path()
         strategies.require(help_)
         steps = ((".".join(map(str, steps)), settings) for steps, settings in strategies.helpers_of(help_))
         recipe = cls(model, help_, {key: make(f"{speaker}.{key}", settings) for key, settings in steps}, base)
         if help_.hedge and recipe.large and recipe.large.price is None:
             words = f"the price of {recipe.large.name} is unknown, so the cost of asking it early can't be limited"
             raise ConfigError(f"{words}; state it under 'prices:', as 0 where it is free", "hedge")
-        return replace(recipe, detector=_detector(help_, model, recipe.large, base))
+        lessons = _lessons(recipe, context) if context else None
+        return replace(recipe, detector=_detector(help_, model, recipe.large, base), lessons=lessons)
 
     @property
     def traits(self) -> StrategyTraits:
@@ -106,7 +110,7 @@ class Recipe:
         tool_user = below if self.traits.each_step and isinstance(below, ToolCapableClient) else None
         primary = tool_user.client if tool_user else below
         primary = self.lessons.student(primary) if self.lessons else primary
-        watch = PromiseWatch(self.model.name, self._promise)
+        pending = [self._promise] if self._promise else []
         making = translate_errors(f"{self.help.strategy} can't be made of its options", ConfigError)
 
         def client(use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
@@ -114,7 +118,8 @@ class Recipe:
             with making:
                 pair = make(primary, secondary, **options, **{key: own[key] for key in own if key in known})
             require_client(pair, f"The client that {self.help.strategy} creates")
-            return watch.follow(self._with_tools_or_stream(pair, tool_user))
+            pair = self._with_tools_or_stream(pair, tool_user)
+            return WatchedPair(pair, self.model.name, pending) if self._promise else pair
 
         return client
 
@@ -220,17 +225,14 @@ class Recipe:
         return tuple(model for name, model in self.helpers.items() if name.partition(".")[0] == key)
 
 
-def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
-    """Returns a pair that shows its model earlier lessons, if the file asks for that.
-
-    Raises `ConfigError`.
-    """
-    settings = recipe.help.lessons
+def _lessons(recipe: Recipe, context: BuildContext) -> Lessons | None:
+    """Returns the lessons that a pair shows its model, if the file asks for that. Raises `ConfigError`."""
+    settings, large = recipe.help.lessons, recipe.large
     if not settings or context.recording:
-        return recipe
-    if settings.source == "shadow":
-        _require_shadow(recipe.help)
-    large = recipe.large
+        return None
+    if settings.source == "shadow" and not (isinstance(recipe.help, UsedHelp) and recipe.help.shadow):
+        words = "shadow takes lessons from the pair's shadow, and the pair has none"
+        raise ConfigError(f"{words}; write a shadow:, or from: runs", "lessons.from")
     terms = LessonTerms(
         pair=f"{recipe.model.name} + {large.name if large else 'itself'} ({recipe.help.strategy})",
         place=context.evidence or state_directory(context.environment or os.environ),
@@ -243,13 +245,7 @@ def with_lessons(recipe: Recipe, context: BuildContext) -> Recipe:
     if settings.embeddings:
         embeds = _embedding_model(settings.embeddings, recipe, context)
         terms = replace(terms, embeds=embeds.client, placed_by=str(embeds.name))
-    return replace(recipe, lessons=Lessons(terms))
-
-
-def _require_shadow(pair: Help) -> None:
-    if not (isinstance(pair, UsedHelp) and pair.shadow):
-        words = "shadow takes lessons from the pair's shadow, and the pair has none"
-        raise ConfigError(f"{words}; write a shadow:, or from: runs", "lessons.from")
+    return Lessons(terms)
 
 
 def _embedding_model(spelled: str, recipe: Recipe, context: BuildContext) -> Model:
@@ -274,32 +270,21 @@ def _is_veiled(of: Model) -> bool:
     return bool(client)
 
 
-class PromiseWatch:
-    """Warns once, at the first answer, if the system prompt differs from the one the promise was tested with."""
-
-    def __init__(self, name: object, promise: Promise | None) -> None:
-        self._name = name
-        self._promise = promise
-
-    def follow(self, pair: ModelClient) -> ModelClient:
-        return WatchedPair(pair, self) if self._promise else pair
-
-    async def check(self, system: str, emit: Emit) -> None:
-        promise, self._promise = self._promise, None
-        if promise and not promise.is_of(system):
-            words = f"The promise of {self._name} was tested with another system prompt: it no longer holds."
-            await emit(Warned(f"{words} Calibrate again, with answers to this one."))
-
-
 class WatchedPair(ClientWrapper):
-    """A pair whose first request is checked against the promise."""
+    """Warns once, at the first answer, if the system prompt differs from the one the promise was tested with.
 
-    def __init__(self, client: ModelClient, watch: PromiseWatch) -> None:
+    `pending` holds the promise until then; all clients of a pair share it.
+    """
+
+    def __init__(self, client: ModelClient, name: object, pending: list[Promise]) -> None:
         super().__init__(client)
-        self._watch = watch
+        self._name = name
+        self._pending = pending
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        await self._watch.check(request.system, emit)
+        if self._pending and not self._pending.pop().is_of(request.system):
+            words = f"The promise of {self._name} was tested with another system prompt: it no longer holds."
+            await emit(Warned(f"{words} Calibrate again, with answers to this one."))
         return await self.client.complete(request, emit)
 
 

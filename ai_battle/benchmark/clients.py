@@ -262,8 +262,8 @@ def build_setting(setting: Setting, task: Task, clients: ClientPool, wrap: Wrapp
         client = wrap(found.client, found, settings, part)
         return replace(found, client=NamedClient(client, speaker, found.options, settings.instructions))
 
-    recipe = assembly.recipes.Recipe.of(setting.name, replace(model, client=client), setting.help, make, clients.base)
-    recipe = assembly.recipes.with_lessons(recipe, clients.surroundings)
+    model, context = replace(model, client=client), clients.surroundings
+    recipe = assembly.recipes.Recipe.of(setting.name, model, setting.help, make, context)
     return BuiltSetting(recipe.client(), model.options, recipe)
 
 

@@ -82,10 +82,8 @@ return found
 )
 _BEGUN = "0-0"
 _SCHEMA = "CREATE TABLE IF NOT EXISTS copied (epoch TEXT NOT NULL, last TEXT NOT NULL)"
-UPSERT = (
-    "INSERT INTO records (collection, pair, key, time, document, text) VALUES (?, ?, ?, ?, ?, ?) "
-    "ON CONFLICT DO UPDATE SET document = excluded.document, time = excluded.time"
-)
+INSERT = "INSERT INTO records (collection, pair, key, time, document, text) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT"
+UPSERT = f"{INSERT} DO UPDATE SET document = excluded.document, time = excluded.time"
 
 
 Document: TypeAlias = Mapping[str, Any]

@@ -13,7 +13,7 @@ from ..core.database import MOST_BYTES, Database, sqlite_errors
 from ..core.errors import StoreError
 from ..core.files import state_directory
 from ..core.texts import public_url
-from .shared import UPSERT, D, Document, RecordKey, SharedRecords
+from .shared import INSERT, UPSERT, D, Document, RecordKey, SharedRecords
 
 NAME = "evidence.sqlite"
 FORMAT = 1
@@ -77,11 +77,7 @@ class EvidenceStore:
             return self._shared.add(RecordKey(collection, pair, key), json.dumps(document), _storable(text))
         values = (collection, pair, key, time.time(), json.dumps(document), _storable(text))
         with self._database.transaction() as connection:
-            command = (
-                "INSERT INTO records (collection, pair, key, time, document, text) VALUES (?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT DO NOTHING"
-            )
-            added = connection.execute(command, values)
+            added = connection.execute(f"{INSERT} DO NOTHING", values)
             # Not at every insert, since finding the oldest records costs more than the insert.
             if added.rowcount and (added.lastrowid or 0) % TRIM_EVERY == 0:
                 _trim(connection, collection)

@@ -93,8 +93,7 @@ class RouteBuilder:
         _require_others(settings, self.context)
         plans = strategies.traits(settings.strategy).plans
         make = partial(self._helper, name, plans)
-        recipe = assembly.recipes.Recipe.of(name, model, settings, make, self.context.base)
-        recipe = assembly.recipes.with_lessons(recipe, self.context)
+        recipe = assembly.recipes.Recipe.of(name, model, settings, make, self.context)
         if settings.calibration == AUTO:
             assembly.shadows.require_self_calibrating(settings, settings.shadow, recipe.traits)
         if recipe.lessons:

@@ -13,7 +13,6 @@ from ..collaboration._checks import VERIFIES, Check, Judge, OwnOpinion, PeerOpin
 from ..collaboration._hedging import Hedge
 from ..collaboration._lessons import Lessons, LessonTerms
 from ..collaboration._limits import HelpLimits, HelpUse
-from ..collaboration._shadow import Learn
 from ..collaboration._turn import AnswerCheck, Draft, HelperPool, Helping, consultation_event
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
@@ -110,7 +109,7 @@ class Recipe:
         tool_user = below if self.traits.each_step and isinstance(below, ToolCapableClient) else None
         primary = tool_user.client if tool_user else below
         primary = self.lessons.student(primary) if self.lessons else primary
-        pending = [self._promise] if self._promise else []
+        pending = [*filter(None, [self._promise])]
         making = translate_errors(f"{self.help.strategy} can't be made of its options", ConfigError)
 
         def client(use: HelpUse | None = None, standing: LadderState | None = None) -> ModelClient:
@@ -149,11 +148,6 @@ class Recipe:
         if not (helper_ and traits.api == "messages" and helper_.name.provider == self.model.name.provider):
             return {}
         return {"type": traits.advisor_tool, "name": "advisor", "model": helper_.name.model}
-
-    @property
-    def teacher(self) -> Learn | None:
-        """The function that takes lessons from a shadow's comparisons."""
-        return self.lessons.teacher if self.lessons else None
 
     @property
     def note(self) -> str:
@@ -230,9 +224,8 @@ def _lessons(recipe: Recipe, context: BuildContext) -> Lessons | None:
     settings, large = recipe.help.lessons, recipe.large
     if not settings or context.recording:
         return None
-    if settings.source == "shadow" and not (isinstance(recipe.help, UsedHelp) and recipe.help.shadow):
-        words = "shadow takes lessons from the pair's shadow, and the pair has none"
-        raise ConfigError(f"{words}; write a shadow:, or from: runs", "lessons.from")
+    if settings.source == "shadow":
+        _require_shadow(recipe.help)
     terms = LessonTerms(
         pair=f"{recipe.model.name} + {large.name if large else 'itself'} ({recipe.help.strategy})",
         place=context.evidence or state_directory(context.environment or os.environ),
@@ -246,6 +239,12 @@ def _lessons(recipe: Recipe, context: BuildContext) -> Lessons | None:
         embeds = _embedding_model(settings.embeddings, recipe, context)
         terms = replace(terms, embeds=embeds.client, placed_by=str(embeds.name))
     return Lessons(terms)
+
+
+def _require_shadow(pair: Help) -> None:
+    if not (isinstance(pair, UsedHelp) and pair.shadow):
+        words = "shadow takes lessons from the pair's shadow, and the pair has none"
+        raise ConfigError(f"{words}; write a shadow:, or from: runs", "lessons.from")
 
 
 def _embedding_model(spelled: str, recipe: Recipe, context: BuildContext) -> Model:

@@ -81,7 +81,7 @@ def shadow_of(
     )
     compares = BlindJudge(judges[0].client, pair.helper_sees) if judges else CheckJudge(_require_check(recipe))
     shadow = Shadow(terms, small.client, big.client, compares)
-    shadow.learn = recipe.teacher
+    shadow.learn = recipe.lessons.teacher if recipe.lessons else None
     return shadow
 
 

@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -215,11 +214,6 @@ class ClientPool:
     def __init__(self, surroundings: BuildContext) -> None:
         self.surroundings = surroundings
         self._kept: dict[int, Model] = {}
-
-    @property
-    def base(self) -> Path:
-        """The folder in which relative paths of the suite start."""
-        return self.surroundings.base
 
     def model(self, settings: HelperSettings, task: Task = NO_TASK) -> Model:
         """Returns a model by its type, or the task's recorded answer as a model. Raises `ConfigError`."""

@@ -309,16 +309,17 @@ class PlanReader:
         self._all.append(text)
         self._read(self._thoughts.feed(text))
 
-    def take_settled(self) -> str:
-        """Returns more of the first summary's text, as far as later text can't change it."""
+    def read_settled(self, text: str) -> str:
+        """Reads more, and returns more of the first summary's text, as far as later text can't change it."""
+        self.feed(text)
         section = self._answer
         if not section or section.tag or not section.pieces[-1].strip():  # a tag's last end is known only at the end
             return ""
-        text = self._held + "".join(section.pieces[self._taken :])
-        if not self._taken and len(text.strip()) <= _LONGEST_BLANK:
+        new = self._held + "".join(section.pieces[self._taken :])
+        if not self._taken and len(new.strip()) <= _LONGEST_BLANK:
             return ""
-        settled = text.rstrip() if self._taken else text.strip()
-        self._taken, self._held = len(section.pieces), text[len(text.rstrip()) :]
+        settled = new.rstrip() if self._taken else new.strip()
+        self._taken, self._held = len(section.pieces), new[len(new.rstrip()) :]
         return settled
 
     def close(self) -> PlanReply:

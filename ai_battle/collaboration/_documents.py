@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..core.exchange import ModelRequest
+from ..core.exchange import ModelRequest, object_schema
 from ..core.messages import Document, Message, Part, Text
 from ..wire.dialects.loose_json import Unreadable, read_value
 
@@ -28,16 +28,8 @@ DECISION: Mapping[str, Any] = {
     },
     "required": ["decision"],
 }
-_FINDING: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"question": {"type": "integer"}, "answer": _TEXT, "quote": _TEXT},
-    "required": ["question", "answer", "quote"],
-}
-FINDINGS: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {"findings": {"type": "array", "items": _FINDING}},
-    "required": ["findings"],
-}
+_FINDING = object_schema({"question": {"type": "integer"}, "answer": _TEXT, "quote": _TEXT})
+FINDINGS = object_schema({"findings": {"type": "array", "items": _FINDING}})
 
 
 @dataclass(frozen=True, slots=True)

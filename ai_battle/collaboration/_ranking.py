@@ -8,12 +8,9 @@ from fractions import Fraction
 from hashlib import sha256
 from string import ascii_uppercase
 
-from ..core.client import ClientWrapper, ModelClient
-from ..core.events import AttemptFailed, Emit, Event, TextDelta, ignore
-from ..core.exchange import ModelRequest, ModelResponse, object_schema
+from ..core.exchange import object_schema
 from ..wire.dialects.thinking import ThoughtFilter, without_thought
 from ._documents import LONGEST_REPLY, json_object
-from ._wrappers import AnswerStream
 
 LABELS = ascii_uppercase
 UNRANKED = Fraction(-1)
@@ -154,28 +151,19 @@ def split_answer(text: str, *, is_whole: bool) -> tuple[str, int] | None:
     return (text[: found.start()], found.end()) if found and text[found.end() :].strip() else None
 
 
-class StreamedChair(ClientWrapper):
-    """Streams the chair's answer, but not the note before it."""
+class ChairReader:
+    """Reads a chair's reply as it streams; a call returns the new part of the answer, without the note before it."""
 
-    def __init__(self, chair: ModelClient, stream: AnswerStream) -> None:
-        super().__init__(chair)
-        self._stream = stream
+    def __init__(self) -> None:
+        self._thoughts = ThoughtFilter()
+        self._text = ""
+        self._is_answering = False
 
-    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        thoughts, text, stream = ThoughtFilter(), "", self._stream
-
-        async def listen(event: Event) -> None:
-            nonlocal thoughts, text
-            if isinstance(event, AttemptFailed):
-                thoughts, text = ThoughtFilter(), ""
-                stream.forget()
-            if not isinstance(event, TextDelta):
-                await emit(event)
-            elif stream.has_said:
-                await stream.say(event.text)
-            else:
-                text += thoughts.feed(event.text)
-                if found := split_answer(text, is_whole=False):
-                    await stream.say(text[found[1] :].lstrip())
-
-        return await self.client.complete(request, listen)
+    def __call__(self, piece: str) -> str:
+        if self._is_answering:
+            return piece
+        self._text += self._thoughts.feed(piece)
+        found = split_answer(self._text, is_whole=False)
+        answer = self._text[found[1] :].lstrip() if found else ""
+        self._is_answering = bool(answer)
+        return answer

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..core.client import ClientWrapper
+from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, translate_errors
 from ..core.events import AttemptFailed, DraftDelta, Emit, Event, ModelReplied, TextDelta, ignore, quiet
 from ..core.exchange import ModelRequest, ModelResponse
@@ -88,6 +88,38 @@ class AnswerStream:
         if self._sent:
             await self._emit(AttemptFailed(self._model, 1, reason, 0.0, partial="".join(self._sent)))
             self.forget()
+
+
+class StreamedReply(ClientWrapper):
+    """Streams what a reader takes for the answer in a model's reply, while the model writes it.
+
+    `start` makes a reader for each attempt: a function from the next piece of the reply to what can be said by then.
+    `hides_rest` keeps all other text from listeners.
+    """
+
+    def __init__(
+        self, client: ModelClient, stream: AnswerStream, start: Callable[[], Callable[[str], str]], *, hides_rest: bool
+    ) -> None:
+        super().__init__(client)
+        self._stream = stream
+        self._start = start
+        self._hides_rest = hides_rest
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        read, stream = self._start(), self._stream
+
+        async def listen(event: Event) -> None:
+            nonlocal read
+            if isinstance(event, AttemptFailed):
+                read = self._start()
+                stream.forget()
+            if isinstance(event, TextDelta):
+                await stream.say(read(event.text))
+                if stream.has_said or self._hides_rest:
+                    return
+            await emit(event)
+
+        return await self.client.complete(request, listen)
 
 
 class OptimisticStream(ClientWrapper):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-from ..core.client import ClientWrapper, ModelClient
+from ..core.client import ModelClient
 from ..core.errors import ConfigError, ContextTooLong, CutShort, ProviderError, failure_kind
 from ..core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Stop
@@ -19,7 +19,7 @@ from ._boost_prompt import HERE, BoostTemplate, FailedPlan, has_new_results, pla
 from ._boost_reply import GuidanceReply, OtherReply, PlanReader, PlanReply, SummaryReply, is_plan, parse
 from ._prompts import packaged_prompt, with_note
 from ._turn import Draft, DraftListener, Helping, Turn
-from ._wrappers import AnswerStream
+from ._wrappers import AnswerStream, StreamedReply
 
 TRAITS = StrategyTraits(
     models={"secondary": CalledModel("once in each turn, and up to two times more", "each turn", "boost")}, plans=True
@@ -163,7 +163,8 @@ class BoostTurn:
             return None
         loop, self._stream = self._loop, AnswerStream(self._emit, "boost")
         # If a tool must be called, a SUMMARY can't be the answer, so it must not be streamed as one.
-        planner = loop.boost if self._must_call else StreamedPlanner(loop.boost, self._stream)
+        streamed = StreamedReply(loop.boost, self._stream, lambda: PlanReader().read_settled, hides_rest=False)
+        planner = loop.boost if self._must_call else streamed
         request = plan_request(loop.template, self._request, self.tools, self._failed, loop.helping.sees)
         why = self._failed[-1].why if self._failed else "Each request is planned first."
         self._turn.helping = replace(loop.helping, timeout=self._seconds)
@@ -196,31 +197,6 @@ class BoostTurn:
                 await self._turn.drop(other, NO_TOOL)
         await stream.finish(draft.text)
         return replace(draft.response, usage=self._turn.usage)
-
-
-class StreamedPlanner(ClientWrapper):
-    """The boost model for one loop; while it streams, the settled part of a SUMMARY is emitted as the answer."""
-
-    def __init__(self, boost: ModelClient, stream: AnswerStream) -> None:
-        super().__init__(boost)
-        self._stream = stream
-
-    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        reader, stream = PlanReader(), self._stream
-
-        async def listen(event: Event) -> None:
-            nonlocal reader
-            if isinstance(event, AttemptFailed):
-                reader = PlanReader()
-                stream.forget()
-            if isinstance(event, TextDelta):
-                reader.feed(event.text)
-                await stream.say(reader.take_settled())
-                if stream.has_said:
-                    return
-            await emit(event)
-
-        return await self.client.complete(request, listen)
 
 
 class ExecutionListener:

@@ -7,11 +7,10 @@ from ..core.errors import ConfigError
 from ..core.events import Emit, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.traits import CalledModel, StrategyTraits
-from ..judging.assessment import Assessment
 from ..judging.detector import StuckDetector
 from ._attempts import Attempts, Candidate, Strategy, answer_in_place, stuck_event
 from ._checks import OTHER_ANSWER_REASON, Judges, assess
-from ._turn import Draft, Helping, Turn
+from ._turn import Helping, Turn
 
 TRAITS = StrategyTraits(
     "GSM8K, Qwen2-7B, Llama-3.1-8B and Claude 3.5 Sonnet, 809 recorded answers: 90.1 % are right with 15 % asked of "
@@ -59,18 +58,14 @@ class Cascade(Strategy):
         if is_last:  # the answer is taken in any case, so paid checks would be wasted
             judged = self.detector.assess_response(attempts.request, draft.response)
         else:
-            judged = await self._assess(attempts, draft)
+            judged = await assess(self.detector, turn, attempts.request, draft)
+            if judged.stuck:
+                await turn.emit(stuck_event(judged))
         candidate = Candidate(draft, judged)
         if candidate.rank >= best.rank or (is_last and not judged.at_once):
             await attempts.put_in_place(candidate)
         else:
             await turn.drop(draft, judged.reason or OTHER_ANSWER_REASON)
-
-    async def _assess(self, attempts: Attempts, draft: Draft) -> Assessment:
-        judged = await assess(self.detector, attempts.turn, attempts.request, draft)
-        if judged.stuck:
-            await attempts.turn.emit(stuck_event(judged))
-        return judged
 
 
 create = Cascade

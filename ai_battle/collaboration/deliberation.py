@@ -23,16 +23,16 @@ from ._ranking import (
     LABELS,
     SCHEMA,
     ChairNote,
+    ChairReader,
     Ranking,
     Standing,
-    StreamedChair,
     pool,
     read_ranking,
     reading_order,
     split_answer,
 )
 from ._turn import Draft, Helping, Turn, consultation_event, why_unusable
-from ._wrappers import AnswerStream, MutedClient
+from ._wrappers import AnswerStream, MutedClient, StreamedReply
 
 MAX_MEMBERS = 12
 """The most members; each reads the answers of all others."""
@@ -233,7 +233,8 @@ class DeliberationSession:
         table = "\n".join(f"{self._labels[each.number]}: {each.words}" for each in standings)
         request = self._request("chair", tuple(self._labels), table=table)
         stream = AnswerStream(self.turn.emit, "chair")
-        draft = await self.turn.ask(StreamedChair(chair, stream), request, "one answer is made of all", "chair")
+        streamed = StreamedReply(chair, stream, ChairReader, hides_rest=True)
+        draft = await self.turn.ask(streamed, request, "one answer is made of all", "chair")
         text = without_thought(draft.text) if draft else ""
         found = split_answer(text, is_whole=True)
         if draft and not found:

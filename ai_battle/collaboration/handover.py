@@ -112,8 +112,8 @@ class Handover(Strategy):
         shift = HandoverPeriod.after(steps, self.hand_back_after)
         turn = Turn("handover", self.helping, emit)
         if not shift.is_helped:
-            own = with_note(request, _handback_note(shift)) if shift.handovers else request
-            return await self._continue_work(turn, own)
+            back = packaged_prompt("handover_end", reason=shift.reason, steps=str(shift.end - shift.start))
+            return await self._continue_work(turn, with_note(request, back) if shift.handovers else request)
         if shift.start == len(steps):
             await emit(StuckFound(STALLED_QUALITY, 1 - STALLED_QUALITY, shift.reason))
         shown = request
@@ -134,10 +134,6 @@ class Handover(Strategy):
             if answer := await turn.ask(self.secondary, in_place, str(error)):
                 return await turn.accept(answer)
             raise
-
-
-def _handback_note(shift: HandoverPeriod) -> str:
-    return packaged_prompt("handover_end", reason=shift.reason, steps=str(shift.end - shift.start))
 
 
 def _steps_text(steps: Sequence[ToolStep]) -> str:

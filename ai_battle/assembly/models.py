@@ -96,20 +96,14 @@ class BuildContext:
         """Takes the sections that all kinds of files share from a document."""
         file = document.file
         return cls(
-            providers={name: _stated_options(section) for name, section in file.providers.items()},
-            prices={name: _stated_options(section) for name, section in file.prices.items()},
+            providers={name: section.model_dump(exclude_unset=True) for name, section in file.providers.items()},
+            prices={name: section.model_dump(exclude_unset=True) for name, section in file.prices.items()},
             context_windows=file.context_windows,
             environment=document.environment,
             retry=retry,
             base=document.base,
             redactor=document.redactor,
         )
-
-
-def _stated_options(section: Any) -> dict[str, Any]:
-    """Returns the options that the section states explicitly."""
-    options: dict[str, Any] = section.model_dump(exclude_unset=True)
-    return options
 
 
 def _no_value() -> None:

@@ -206,11 +206,9 @@ def _hints(make: Callable[..., ModelClient]) -> Mapping[str, Any]:
 def _owners(key: str) -> str:
     """Names the strategies that have the option, as the end of an error message."""
     owners = [name for name in names() if key in _keys(factory(name))]
-    return (
-        f"; {', '.join(owners)} {'have' if len(owners) > 1 else 'has'} it"
-        if owners
-        else "; no strategy that comes with ai-battle has it"
-    )
+    if not owners:
+        return "; no strategy that comes with ai-battle has it"
+    return f"; {', '.join(owners)} {'have' if len(owners) > 1 else 'has'} it"
 
 
 def _keys(make: Callable[..., Any]) -> Iterator[str]:

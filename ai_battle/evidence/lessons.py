@@ -120,7 +120,8 @@ def record_use(store: EvidenceStore, pair: str, keys: Sequence[str], *, shown: b
         store.change(WITHOUT, pair, "", lambda known: _with_count(known or {}, "requests", asked))
         return ()
     without = without_lessons(store, pair)
-    useless = [key for key in keys if _is_useless(_count_shown(store, pair, key, asked), without)]
+    counted = [_count_shown(store, pair, key, asked) for key in keys]
+    useless = [lesson.key for lesson in counted if lesson and _is_useless(lesson, without)]
     store.remove(LESSONS, pair, useless)
     return useless
 
@@ -143,10 +144,8 @@ def _with_count(known: Mapping[str, Any], name: str, asked: bool) -> Mapping[str
     return {**known, name: known.get(name, 0) + 1, "asked": known.get("asked", 0) + asked}
 
 
-def _is_useless(lesson: Lesson | None, without: RequestsWithoutLessons) -> bool:
+def _is_useless(lesson: Lesson, without: RequestsWithoutLessons) -> bool:
     """Returns whether help was asked for more often than without (exact binomial test), or in the end as often."""
-    if lesson is None:
-        return False
     is_known = lesson.shown >= ENOUGH and without.requests >= MIN_COMPARED_REQUESTS
     if is_known and lesson.asked * without.requests >= without.asked * lesson.shown:
         return True

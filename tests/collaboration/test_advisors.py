@@ -7,7 +7,7 @@ import pytest
 from ai_battle import ConversationManager
 from ai_battle.config.problems import ConfigProblems
 from ai_battle.core.events import EventLog
-from ai_battle.core.helping import HelpAsked, HelpFailed
+from ai_battle.core.helping import HelpAsked, HelpFailed, LessonKept
 from ai_battle.core.tooling import ToolCalled, ToolReturned, ToolsOffered
 from ai_battle.testing import FakeProviders, call
 
@@ -76,6 +76,20 @@ async def test_several_models_advise_as_one(fakes: FakeProviders) -> None:
     assert result.help
     assert {row["role"] for row in result.help.rows if row["participant"] == "Worker"} == {"own", "peer", "wasted"}
     assert sum(row["cost_usd"] for row in result.help.rows) == pytest.approx(result.usage.cost_usd)
+
+
+async def test_a_helper_that_is_helped_itself_learns_from_that(fakes: FakeProviders) -> None:
+    fakes.openai.says(QUESTION, ANSWER)
+    fakes.ollama.says("I do not know.")
+    fakes.anthropic.says("Multiply the two numbers.")
+    middle = {"primary": "middle", "secondary": "haiku", "strategy": "takeover", "threshold": 1, "max_retries": 1}
+
+    log = EventLog()
+    source = discussion({"secondary": {"type": "ollama/qwen3", "name": "middle"}}, {**middle, "lessons": {}})
+    await ConversationManager.from_config(source).run_discussion(log)
+
+    assert "Multiply the two numbers." in advice_in(log)[0]
+    assert [type(event) for event in log.events].count(LessonKept) == 1
 
 
 async def test_a_person_advises(fakes: FakeProviders) -> None:

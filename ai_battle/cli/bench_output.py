@@ -12,11 +12,11 @@ from ..benchmark.forecast import Forecast
 from ..benchmark.paired import PairedDifference, conclusions
 from ..benchmark.run import BenchmarkProgress
 from ..benchmark.store import Store
-from ..benchmark.summary import BenchmarkSummary, DatasetQuality, SettingRow
+from ..benchmark.summary import BenchmarkSummary, SettingRow
 from ..core.object_store import shown_path
 from ..core.texts import about, printable
 from ..reporting.benchmark_report import REPORT, write_benchmark_reports
-from ..reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks
+from ..reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks, quality_on
 from ..reporting.figures import NO_FIGURE, TASKS, clock, count_of, dollars, percent, seconds, with_sign
 from .output import print_json
 from .tables import show_columns
@@ -169,15 +169,9 @@ def _show_settings(rows: Sequence[SettingRow]) -> None:
 
 
 def _show_datasets(summary: BenchmarkSummary) -> None:
-    columns = [
-        (name, *map(_dataset_quality, (row.by_dataset.get(name) for row in summary.settings)))
-        for name in summary.datasets
-    ]
-    show_columns(("quality on", *(row.name for row in summary.settings)), columns)
-
-
-def _dataset_quality(found: DatasetQuality | None) -> str:
-    return f"{percent(found.quality)} ({percent(found.low)} to {percent(found.high)})" if found else NO_FIGURE
+    rows = summary.settings
+    columns = [(name, *(quality_on(name, row).words for row in rows)) for name in summary.datasets]
+    show_columns(("quality on", *(row.name for row in rows)), columns)
 
 
 def _words_or_none(value: float | None, words: Callable[[float], str]) -> str:

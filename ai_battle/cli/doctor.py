@@ -3,15 +3,12 @@
 import importlib.util
 import os
 import platform
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 import click
-from rich.table import Table
-from rich.text import Text
 
 from .. import __version__
 from ..assembly.strategies import STRATEGIES
@@ -26,7 +23,7 @@ from ..tools.sandbox import NoFence, choose
 from .options import as_json
 from .output import print_json
 from .survey import SurveyedProvider, survey
-from .tables import show_table
+from .tables import show_rows
 
 MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "optional": ("·", "yellow")}
 
@@ -39,24 +36,7 @@ def command(as_json: bool) -> None:
     if as_json:
         print_json([asdict(finding) for finding in found])
         return
-    _show(found)
-
-
-def _show(found: "list[Finding]") -> None:
-    table = Table.grid(padding=(0, 2))
-    for finding in found:
-        mark, colour = MARKS[finding.state]
-        message = Text(finding.message).append(f"\n{finding.mend}" if finding.mend else "", style="dim")
-        table.add_row(Text(_printable(mark), style=colour), finding.subject, message)
-    show_table(table)
-
-
-def _printable(mark: str) -> str:
-    try:
-        mark.encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        return "*"
-    return mark
+    show_rows(("", "", ""), map(_row, found), show_header=False)
 
 
 EXTRAS = {
@@ -80,6 +60,12 @@ class Finding:
     state: Literal["ok", "missing", "optional"]
     message: str
     mend: str = ""
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    mark, colour = MARKS[finding.state]
+    mend = click.style(f"\n{finding.mend}", dim=True) if finding.mend else ""
+    return click.style(mark, fg=colour), finding.subject, finding.message + mend
 
 
 def findings() -> list[Finding]:

@@ -146,10 +146,6 @@ def _tool_returned(event: ToolReturned) -> str:
     return f"← {one_line(event.result.text, MAX_LENGTH)} ({event.seconds:.1f} s)"
 
 
-def _summary_line(event: Summarised) -> str:
-    return f"≡ turns up to {event.through}: {'now a summary' if event.text else 'dropped, no summary could be made'}"
-
-
 def _description_line(event: FileDescribed) -> str:
     who = f"described by {event.model} to those who can't see it" if event.text else "nobody could describe it"
     return f"≡ {event.file}: {who}"
@@ -168,7 +164,9 @@ REMARKS: Mapping[type, Callable[[Any], str]] = {
     PhaseStarted: lambda event: f"== {phase_title(event)} == {phase_words(event)}",
     HintGiven: lambda event: f"◇ {sentence(event)}",
     SpeakerSelected: _speaker_selected,
-    Summarised: _summary_line,
+    Summarised: lambda event: (
+        f"≡ turns up to {event.through}: {'now a summary' if event.text else 'dropped, no summary could be made'}"
+    ),
     BudgetReached: lambda event: f"! {sentence(event)}",
     RunForked: lambda event: f"→ {sentence(event)}",
     RunResumed: lambda event: f"→ resumed at turn {event.turn}",

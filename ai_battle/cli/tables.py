@@ -25,7 +25,7 @@ def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] 
     for number, part in enumerate(column_groups(names, telling, room)):
         if number:
             click.echo()
-        show_table(_table(names, part, dim))
+        _show(_table(names, part, dim))
 
 
 def column_groups(names: Column, columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
@@ -58,7 +58,7 @@ def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> "T
     return table
 
 
-def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], *, err: bool = False, **options: Any) -> None:
+def show_rows(heads: Sequence[str], rows: Iterable[Iterable[str]], *, err: bool = False, **options: Any) -> None:
     """Shows rows under `heads`, wrapping cells that are too long; `options` are passed to rich.
 
     Cells may be styled with `click.style`.
@@ -71,10 +71,10 @@ def show_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], *, err: bool 
         table.add_column(head, overflow="fold")
     for cells in rows:
         table.add_row(*map(Text.from_ansi, cells))
-    show_table(table, err=err)
+    _show(table, err=err)
 
 
-def show_table(table: "Table", *, err: bool = False) -> None:
+def _show(table: "Table", *, err: bool = False) -> None:
     """Prints a table as wide as the terminal, without trailing spaces or markup of cell texts."""
     from rich.console import Console
 

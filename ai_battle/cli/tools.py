@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 import yaml
-from rich.table import Table
 
 from ..config.loading import LoadedDiscussion
 from ..config.tools import RegisteredTool, Tools
@@ -26,7 +25,7 @@ from ..wire.dialects.schemas import signature
 from .arguments import config as config_argument
 from .options import as_json, trust
 from .output import print_json
-from .tables import show_table
+from .tables import show_rows
 from .trust import require_trust
 
 LACKS_A_FENCE = 3
@@ -146,11 +145,8 @@ def _setting(option: str) -> tuple[str, Any]:
 def _show(tools: Sequence[ToolSpec]) -> None:
     for guide in filter(None, dict.fromkeys(tool.guide for tool in tools)):
         click.echo(f"{printable(guide)}\n")
-    table = Table.grid(padding=(0, 2))
-    for tool in tools:
-        about = f"{tool.description}\n  {signature('', tool.schema)}"
-        table.add_row(printable(tool.name), printable(about))
-    show_table(table)
+    about = ((tool.name, f"{tool.description}\n  {signature('', tool.schema)}") for tool in tools)
+    show_rows(("", ""), (map(printable, row) for row in about), show_header=False)
 
 
 def tool_descriptions(tools: Iterable[ToolSpec]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from ..benchmark.cascade import BySignal
 from ..benchmark.paired import ComparedPair, Verdict
-from ..benchmark.summary import BenchmarkSummary, DatasetQuality, SettingRow
+from ..benchmark.summary import BenchmarkSummary, SettingRow
 from ..benchmark.sweep import SweepResult
 from ..core.texts import about, printable
 from .figures import NO_FIGURE, TASKS, UNKNOWN_FIGURE, colour, count, dollars, percent, price, seconds, short
@@ -37,6 +37,10 @@ class Cell:
     text: str
     by: float | None = None
     interval: str = ""
+
+    @property
+    def words(self) -> str:
+        return f"{self.text} ({self.interval})" if self.interval else self.text
 
 
 TERMS: Mapping[str, str] = {
@@ -161,29 +165,25 @@ _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
 def settings_table(summary: BenchmarkSummary) -> Table:
     """Returns the table of all settings, without empty columns."""
     heads = [head for head in _SETTINGS if (head != TOKENS or summary.axis == "tokens") and _says(head, summary)]
-    rows = [
-        ("dominated" if row.dominated else "", [_name(row, n), *(_SETTINGS[head](row) for head in heads)])
-        for n, row in enumerate(summary.settings)
-    ]
-    return Table(["setting", *heads], rows)
+    return Table(["setting", *heads], _rows(summary, lambda row: [_SETTINGS[head](row) for head in heads]))
 
 
 def datasets_table(summary: BenchmarkSummary) -> Table | None:
     """Returns the quality of all settings on each dataset, or None if there is only one."""
     if len(names := summary.datasets) < 2:
         return None
-    rows = [
-        (
-            "dominated" if row.dominated else "",
-            [_name(row, n), *(_on_dataset(row.by_dataset.get(name)) for name in names)],
-        )
-        for n, row in enumerate(summary.settings)
-    ]
-    return Table(["quality on", *names], rows)
+    return Table(["quality on", *names], _rows(summary, lambda row: [quality_on(name, row) for name in names]))
 
 
-def _on_dataset(found: DatasetQuality | None) -> Cell:
+def quality_on(dataset: str, row: SettingRow) -> Cell:
+    found = row.by_dataset.get(dataset)
     return _share(found.quality, found.low, found.high) if found else Cell(NO_FIGURE)
+
+
+def _rows(summary: BenchmarkSummary, cells: Callable[[SettingRow], Sequence[Cell]]) -> list[tuple[str, Sequence[Cell]]]:
+    return [
+        ("dominated" if row.dominated else "", [_name(row, n), *cells(row)]) for n, row in enumerate(summary.settings)
+    ]
 
 
 def _says(head: str, summary: BenchmarkSummary) -> bool:

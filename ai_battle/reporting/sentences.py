@@ -153,10 +153,6 @@ def ending_words(status: str, reason: str) -> str:
     return f"{status} ({reason})" if reason not in ("", status) else status
 
 
-def _run_finished(event: RunFinished) -> str:
-    return f"The run ended: {ending_words(event.status, event.stop_reason)}."
-
-
 def _stuck_found(event: StuckFound) -> str:
     judged = f"quality {event.quality:.2f}, gain {event.gain:.2f}"
     return f"{event.speaker} is stuck: {event.reason.rstrip('.')} ({judged})"
@@ -227,10 +223,6 @@ def _answers_merged(event: AnswersMerged) -> str:
     return "; ".join((used, *left_out, *silent))
 
 
-def _boost_step(event: BoostStep) -> str:
-    return f"Boost loop {event.loop + 1} for {event.speaker}: the boost model {_BOOST_OUTCOMES[event.outcome]}"
-
-
 def _help_summed(event: HelpSummed) -> str:
     mark = about(estimated=any("estimated" in row for row in event.rows if row["role"] != "own"))
     helped = f"Helped {count(event.helped)} of {count_of(event.turns, 'turn')}, {mark}{dollars(event.cost_usd)}"
@@ -275,7 +267,9 @@ HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
     AnswersCompared: _answers_compared,
     AnswersRanked: _answers_ranked,
     AnswersMerged: _answers_merged,
-    BoostStep: _boost_step,
+    BoostStep: lambda event: (
+        f"Boost loop {event.loop + 1} for {event.speaker}: the boost model {_BOOST_OUTCOMES[event.outcome]}"
+    ),
     FileDescribed: _file_described,
     HelpSummed: _help_summed,
 }
@@ -296,7 +290,7 @@ SENTENCES: Mapping[type, Callable[[Any], str]] = {
     RunForked: lambda event: f"Forked from {event.source} after turn {event.turn}; earlier turns cost nothing.",
     RunResumed: lambda event: f"The run was resumed at turn {event.turn}.",
     RunJudged: lambda event: verdict_words(Verdict.from_json(event.verdict)),
-    RunFinished: _run_finished,
+    RunFinished: lambda event: f"The run ended: {ending_words(event.status, event.stop_reason)}.",
     **HELP_SENTENCES,
 }
 

@@ -1,11 +1,13 @@
 """The command line: one module per command, imported when the command is used."""
 
+import ast
 import gc
 import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 
 import click
 
@@ -14,51 +16,17 @@ from ..core.errors import AIBattleError, ConfigError, translate_errors
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
-# The first lines of each command's own help, repeated here so that `--help` imports no command.
-COMMANDS = {
-    "run": "Run the discussion of CONFIG. That is a YAML file, or the name of a packaged one such as quickstart.",
-    "talk": "Let models talk about TOPIC, also with you (--me). No file is needed.",
-    "ask": "Answer QUESTION once. Standard input is added to it, or is the question if none is given.",
-    "council": (
-        "Let models answer QUESTION, and merge their answers into one. They rank each other's answers without names."
-    ),
-    "resume": ("Continue the run of RUN_DIR. Finished turns are not repeated, and a finished run stays as it is."),
-    "runs": "List, search, open and delete earlier runs.",
-    "configs": "List and show the discussions that come with ai-battle.",
-    "replay": "Play the run of RUN_DIR again without calling a model. With --swap only that participant calls one.",
-    "fork": "Continue from a turn of the run in RUN_DIR, in a new run. It is live; -n makes several.",
-    "judge": "Judge each RUN by a rubric. Models score its participants, and a score needs a true quotation.",
-    "show": (
-        "Show one TURN of the run in RUN_DIR. This includes its model, tokens and cost, and what led to the answer."
-    ),
-    "validate": (
-        "Check files of discussions, benchmarks, servers and rubrics. Nothing is run; exit code 2 means a problem."
-    ),
-    "schema": "Print the JSON Schema of a YAML format, for editors.",
-    "init": (
-        "Write a discussion to start from. TEMPLATE is the name of a packaged one; without it, one for your models."
-    ),
-    "doctor": "Check what this machine has, and say how to get what it lacks.",
-    "models": "List the models in reach, and show or probe what one can do.",
-    "tools": "List the tools that models can use, and call one.",
-    "export": (
-        "Write the run of RUN_DIR in one or more formats. They go to standard output unless --output names a place."
-    ),
-    "calibrate": "Choose when a small model is helped, from answers of your own.",
-    "lessons": "Show, export or delete what large models taught small ones.",
-    "pair": "Report what a pair of models loses and saves on your requests.",
-    "ui": "Open a page to start, watch, search and compare runs. It shows this folder, to this machine only.",
-    "serve": "Serve models as an Anthropic- and OpenAI-compatible server.",
-    "mcp": "Serve discussions, questions and runs over MCP. The clients are other assistants.",
-    "bench": "Compare settings on real tasks: quality, cost and time. The report says how certain each difference is.",
-}
+COMMANDS = (
+    "ask", "bench", "calibrate", "configs", "council", "doctor", "export", "fork", "init", "judge", "lessons", "mcp",
+    "models", "pair", "replay", "resume", "run", "runs", "schema", "serve", "show", "talk", "tools", "ui", "validate",
+)  # fmt: skip
 
 
 class Commands(click.Group):
     """Imports the module of a command when it is used: importing all would cost each start a tenth of a second."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return [*COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -85,9 +53,16 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         room = formatter.width - 6 - max(map(len, COMMANDS))
-        shown = (click.Command(name, help=text) for name, text in sorted(COMMANDS.items()))
         with formatter.section("Commands"):
+            shown = (click.Command(name, help=_docstring(name)) for name in COMMANDS)
             formatter.write_dl([(command.name or "", command.get_short_help_str(room)) for command in shown])
+
+
+def _docstring(name: str) -> str:
+    """Returns the help of a command from its source: to import all of them would take seconds."""
+    tree = ast.parse((Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8"))
+    (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "command")
+    return ast.get_docstring(function) or ""
 
 
 @click.command(

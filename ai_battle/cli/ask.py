@@ -171,10 +171,8 @@ def _pair(model: str, pair: str) -> tuple[str, str]:
     """Returns the model that answers and the one that helps it. Raises `click.UsageError`."""
     if model and pair:
         raise click.UsageError("-m TYPE asks one model, --pair SMALL+BIG asks two: leave one of them out.")
-    return (model, "") if model else _split_pair(pair)
-
-
-def _split_pair(pair: str) -> tuple[str, str]:
+    if model:
+        return model, ""
     if not pair:
         raise click.UsageError(
             "Say who answers: -m TYPE, or --pair SMALL+BIG, for example --pair ollama/gemma3:4b+gpt-4o. "

@@ -2,10 +2,8 @@
 
 import click
 
-from ..config.packaged import description, in_brief, packaged_config, packaged_names
+from ..config.packaged import description, in_brief, packaged_names, require_packaged
 from ..conversation.templates import PACKAGED
-from ..core.errors import ConfigError
-from ..core.plugins import near
 from .arguments import ConfigName
 from .options import as_json
 from .output import print_json
@@ -56,6 +54,4 @@ def templates(name: str | None, as_json: bool) -> None:
 
 
 def _text(name: str) -> str:
-    if (path := packaged_config(name)) is None:
-        raise ConfigError(f"There is no packaged discussion {name!r}{near(name, packaged_names())}")
-    return path.read_text(encoding="utf-8")
+    return require_packaged(name).read_text(encoding="utf-8")

@@ -10,9 +10,8 @@ from string import Template
 import click
 import yaml
 
-from ..config.packaged import packaged_config, packaged_names
+from ..config.packaged import require_packaged
 from ..core.errors import ConfigError
-from ..core.plugins import near
 from ..providers._endpoints import provider_traits
 from .arguments import ConfigName
 from .output import write_file
@@ -45,9 +44,7 @@ NO_CONVERSATION = ("embed", "bge-", "whisper", "tts", "rerank")
 
 def copy_packaged(name: str, path: Path) -> Sequence[Path]:
     """Copies a packaged discussion with the files that it reads to the user's `path`."""
-    source = packaged_config(name)
-    if source is None:
-        raise ConfigError(f"There is no packaged discussion {name!r}{near(name, packaged_names())}")
+    source = require_packaged(name)
     text = source.read_text(encoding="utf-8")
     write_file(path, ["\n".join([_schema_line(), *text.splitlines()[1:], ""])], "--output")
     return [path, *_with_schema(path), *_with_inputs(text, source.parent, path.parent)]

@@ -16,13 +16,14 @@ from ..conversation.reading import messages
 from ..conversation.replay import Difference, replay, swap
 from ..conversation.run_config import setup_of_swap
 from ..core.events import RunStarted, ignore
+from ..core.ledger import NO_LIMITS, Budget
 from ..core.texts import printable
 from ..reporting.comparison import COMPARISON, RECORDED, ComparedRun, write_comparison
 from ..reporting.exports import write_reports
 from ..reporting.sentences import verdict_words
 from ..wire.genai import message_to_json
 from .arguments import run_dir
-from .judge import try_to_judge
+from .judge import judge_all
 from .live import view
 from .options import FOLDER, as_json, split_swap
 from .output import bill, print_json
@@ -50,13 +51,9 @@ def command(run_dir: Path, swap: str | None, out: Path | None, judge: str | None
         name, model = split_swap(swap)
         swapped = asyncio.run(_swap(run_dir, name, model, out, quiet=quiet, as_json=as_json))
         if judge:
-            asyncio.run(_judge(judge, run_dir, swapped))
+            by = partial(judge_run, models=[judge], rubric=load_rubric())
+            asyncio.run(judge_all((run_dir, swapped), by, Budget(NO_LIMITS)))
         _report(run_dir, swapped, f"{name}={model}", as_json=as_json)
-
-
-async def _judge(model: str, *runs: Path) -> None:
-    for run in runs:
-        await try_to_judge(run, partial(judge_run, models=[model], rubric=load_rubric()))
 
 
 async def _replay(run_dir: Path, *, quiet: bool) -> None:

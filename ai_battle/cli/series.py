@@ -46,9 +46,6 @@ class _FinishedRun:
     def to_json(self, kind: str) -> dict[str, Any]:
         return {**document(self.result), kind: self.run.variant, "repeat": self.run.repeat}
 
-    def to_compare(self, expected: re.Pattern[str] | None) -> ComparedRun:
-        return ComparedRun(self.result.run_dir, self.run.variant, self.run.label, expected=expected)
-
 
 @dataclass(slots=True)
 class Series:
@@ -222,7 +219,10 @@ class Series:
 
     def _report(self) -> None:
         self._tell_rest()
-        ended = [each.to_compare(self.expected) for each in self._ended]
+        ended = [
+            ComparedRun(each.result.run_dir, each.run.variant, each.run.label, expected=self.expected)
+            for each in self._ended
+        ]
         changes = self._changes(ended)
         if self.display.as_json:
             print_json(self._document(changes))
@@ -231,13 +231,13 @@ class Series:
         if ended and len(runs := [*self.original, *ended]) > 1:
             self._write_page(runs, changes)
 
-    def _changes(self, ended: Sequence[ComparedRun]) -> Sequence[MeasuredChange]:
-        """Returns the differences of variants. Different discussions differ in everything, so they are not compared."""
-        return [] if self.kind == DISCUSSION else [*measured_changes(ended)]
-
     def _tell_rest(self) -> None:
         if rest := [run.label for run in self.runs if run.label not in self._begun]:
             click.echo(f"Not started: {', '.join(rest)}.", err=True)
+
+    def _changes(self, ended: Sequence[ComparedRun]) -> Sequence[MeasuredChange]:
+        """Returns the differences of variants. Different discussions differ in everything, so they are not compared."""
+        return [] if self.kind == DISCUSSION else [*measured_changes(ended)]
 
     def _document(self, changes: Sequence[MeasuredChange]) -> dict[str, Any]:
         runs = [ended.to_json(self.kind) for ended in self._ended]

@@ -142,7 +142,8 @@ async def _ask(call: ToolCall, participant: str, out: TextIO) -> Answer:
     width = min(os.get_terminal_size(out.fileno()).columns or USUAL_WIDTH, WIDEST)
     lines = (*question(call, participant, width, colour=colour), _style(HINTS, colour, dim=True))
     out.write("\n" + "\n".join(lines) + "\n")
-    _flush_input()
+    if termios:
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)
     while True:
         out.write(_style(PROMPT, colour, bold=True))
         out.flush()
@@ -151,11 +152,6 @@ async def _ask(call: ToolCall, participant: str, out: TextIO) -> Answer:
             return Answer(False, reason="the input ended")
         if answer := parse_answer(typed):
             return answer
-
-
-def _flush_input() -> None:
-    if termios:
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def parse_answer(typed: str) -> Answer | None:

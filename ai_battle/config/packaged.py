@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+from ..core.errors import ConfigError
+from ..core.plugins import near
+
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 
@@ -18,6 +21,13 @@ _DROP_INS = _folder("drop_ins", "tools")
 def packaged_config(name: str) -> Path | None:
     """Returns the file of a packaged configuration by its name without `.yaml`."""
     return _FOLDER / f"{name}.yaml" if name in packaged_names() else None
+
+
+def require_packaged(name: str) -> Path:
+    """Returns the file of a packaged configuration. Raises `ConfigError` if there is none of that name."""
+    if (path := packaged_config(name)) is None:
+        raise ConfigError(f"There is no packaged discussion {name!r}{near(name, packaged_names())}")
+    return path
 
 
 def packaged_names() -> list[str]:

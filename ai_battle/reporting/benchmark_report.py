@@ -90,7 +90,7 @@ def render(summary: BenchmarkSummary, store: Store) -> Iterator[str]:
         colours={row.name: colour_of(row, n) for n, row in enumerate(summary.settings)},
         front=front(summary),
         latency=latency(summary),
-        most_helped=most_helped(summary.items),
+        most_helped=sorted(summary.items, key=lambda item: -sum(item.helped.values()))[:MOST_MAPPED],
         helped=helped[:MOST_HELPED],
         square=square(),
         facts=[*filter(None, _facts(summary))],
@@ -258,8 +258,3 @@ def _outline(counts: Sequence[int], found: Latency, across: Scale) -> Points:
         for edge in (start, end)
     ]
     return [(across(found.edges[0]), 0.0), *tops, (across(found.edges[-1]), 0.0)]
-
-
-def most_helped(items: Sequence[Item]) -> list[Item]:
-    """Returns the tasks sorted by their help."""
-    return sorted(items, key=lambda item: -sum(item.helped.values()))[:MOST_MAPPED]

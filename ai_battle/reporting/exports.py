@@ -21,7 +21,7 @@ from ..core.plugins import near
 from ..core.texts import about, cell, code_block, contain_markdown
 from ..wire.genai import message_to_json
 from ..wire.openai import encode_request
-from .account import OVERHEAD, ParticipantStats, RunAccount, account
+from .account import OVERHEAD, RunAccount, account
 from .figures import colour, count, count_of, dollars, duration, moment
 from .pages import fold_title, page
 from .sentences import (
@@ -126,7 +126,10 @@ def _details(title: str, body: str) -> str:
 
 
 def _table(found: RunAccount) -> str:
-    rows = [_row(each) for each in found.participants.values()]
+    rows = [
+        _cells(cell(each.name), cell(each.model), count(each.turns), duration(each.seconds), each.usage)
+        for each in found.participants.values()
+    ]
     if found.overhead.total_tokens:
         rows.append(_cells(f"*{OVERHEAD}*", "", "", "", found.overhead))
     total = _cells("**all**", "", count(found.own_turns), duration(found.seconds), found.usage)
@@ -136,20 +139,20 @@ def _table(found: RunAccount) -> str:
 
 
 def _verdict(verdict: Verdict) -> str:
-    head, *rows = [f"| {' | '.join(map(cell, row))} |" for row in verdict.rows]
+    head, *rows = map(_table_row, verdict.rows)
     remarks = (f"> {cell(words)}\n" for words in (verdict_words(verdict), *verdict.remarks))
     given = _details("each score", "\n".join(f"- {cell(rating_words(rating))}" for rating in verdict.ratings))
     return "\n".join(("", "", head, f"|---|{'--:|' * len(verdict.participants)}", *rows, "", *remarks, given, ""))
 
 
 def _help(summed: HelpSummed) -> str:
-    rows = [f"| {' | '.join(map(cell, row))} |" for row in help_rows(summed)]
-    head = f"| {' | '.join(HELP_HEADS)} |\n|---|---|--:|--:|--:|--:|--:|"
+    head, *rows = map(_table_row, (HELP_HEADS, *help_rows(summed)))
+    head += "\n|---|---|--:|--:|--:|--:|--:|"
     return "\n".join(("", "", head, *rows, "")) if rows else ""
 
 
-def _row(each: ParticipantStats) -> str:
-    return _cells(cell(each.name), cell(each.model), count(each.turns), duration(each.seconds), each.usage)
+def _table_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(map(cell, cells))} |"
 
 
 def _cells(name: str, model: str, turns: str, time: str, usage: Usage) -> str:

@@ -256,7 +256,8 @@ async def stream(followers: Sequence[RunFollower], runs: LiveRuns) -> AsyncGener
                 yield piece
                 silent = 0.0
                 await asyncio.sleep(0)  # let other tasks run, as a long run has many pieces
-            if (active := _active_runs(runs)) != last_active or silent > ALIVE:
+            active = json.dumps({name: len(run.questions) for name, run in runs.active.items()})
+            if active != last_active or silent > ALIVE:
                 last_active, silent = active, 0.0
                 yield f"event: runs\ndata: {active}\n\n".encode()
             if is_last:
@@ -274,7 +275,3 @@ def _news(followers: Sequence[RunFollower], runs: LiveRuns) -> Iterator[bytes]:
         for news in follower.news(runs):
             place = urlencode({each.run_dir.name: each.position for each in followers})
             yield b"event: run\nid: %s\ndata: %s\n\n" % (place.encode(), to_json({"run": name, **news}))
-
-
-def _active_runs(runs: LiveRuns) -> str:
-    return json.dumps({name: len(run.questions) for name, run in runs.active.items()})

@@ -13,7 +13,7 @@ from ..benchmark.store import NAME as RESULTS
 from ..config.documents import MAX_BYTES, YAML, YamlText, kind_of, read_text
 from ..config.judge import Rubric, load_rubric, read_rubric
 from ..config.loading import LoadedDiscussion
-from ..config.packaged import description, in_brief, packaged_config, packaged_names, packaged_rubric
+from ..config.packaged import description, in_brief, packaged_names, packaged_rubric, require_packaged
 from ..config.problems import ConfigProblems
 from ..config.server import load_server
 from ..conversation.reading import FILE as JOURNAL
@@ -144,9 +144,7 @@ class Workspace:
     def _path(self, source: str) -> Path:
         """Raises `ConfigError` for a name that leads out of the folder, or that is not a YAML file's."""
         if source.startswith(PACKAGED):
-            if found := packaged_config(source.removeprefix(PACKAGED)):
-                return found
-            raise ConfigError(f"There is no packaged discussion {source.removeprefix(PACKAGED)!r}.")
+            return require_packaged(source.removeprefix(PACKAGED))
         path = self.root / source
         if not source.isprintable() or not source.endswith(YAML) or not self._is_inside(path):
             raise ConfigError(f"{source!r} is not a YAML file of this folder: name one such as robots.yaml.")

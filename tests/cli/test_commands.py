@@ -5,11 +5,10 @@ import re
 import subprocess
 from pathlib import Path
 
-import click
 import jsonschema
 import pytest
 
-from ai_battle.cli import COMMANDS, commands
+from ai_battle.cli import COMMANDS
 from ai_battle.conversation.reading import read
 from ai_battle.core.events import ModelReplied, TurnFinished
 from ai_battle.testing import FakeProviders, fault
@@ -460,14 +459,6 @@ def test_help_lists_each_command_by_a_whole_sentence(ai_battle: Run) -> None:
 
 def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(ai_battle: Run) -> None:
     assert "There is no command 'rnu'; did you mean 'run'?" in ai_battle("rnu").err
-
-
-def test_help_tells_the_beginning_of_what_each_command_says_itself() -> None:
-    context = click.Context(commands)
-    for name, text in COMMANDS.items():
-        command = commands.get_command(context, name)
-        assert command
-        assert click.Command(name, help=text).get_short_help_str(95) == command.get_short_help_str(95)
 
 
 CHAIRED = """

@@ -7,7 +7,6 @@ import { runs } from "./runs.js";
 import { watcher } from "./watch.js";
 
 const PAGES = { "": start, edit: editor, runs, watch: watcher };
-const NAMES = { "": "Start", edit: "Edit", runs: "Runs", watch: "Runs" };
 let current = null;
 let title = document.title;
 let told = "";
@@ -26,7 +25,7 @@ async function show() {
   }
   main.className = name || "start";
   main.replaceChildren(...[current.content].flat());
-  title = `${current.title ?? NAMES[name] ?? "Start"} · ai-battle`;
+  title = `${current.title} · ai-battle`;
   document.title = title;
   for (const link of document.querySelectorAll("nav a")) {
     link.toggleAttribute("aria-current", link.dataset.page === (name === "runs" || name === "watch" ? "runs" : "start"));

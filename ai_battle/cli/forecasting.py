@@ -1,5 +1,6 @@
 """Shows a dry run: the first requests, and the approximate cost of a run or a series."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
@@ -13,7 +14,7 @@ from ..core.texts import printable
 from ..reporting.figures import cost, count_of
 from ..wire.genai import usage_to_json
 from .output import bill, opening_text, print_json
-from .planned import MODE, PlannedRun, runs_by_variant
+from .planned import MODE, PlannedRun
 from .tools import tool_descriptions
 
 
@@ -43,7 +44,7 @@ def _show_run(expected: Sequence[Expected], *, as_json: bool) -> None:
 
 
 def _show_series(runs: Sequence[PlannedRun], kind: str, *, as_json: bool) -> None:
-    variants = runs_by_variant(runs)
+    variants = Counter(run.variant for run in runs)
     expected = {run.variant: forecast(run.loaded, _show_warning) for run in runs if run.repeat == 1}
     total = sum((_usage(expected[run.variant]) for run in runs), NOTHING_USED)
     if as_json:

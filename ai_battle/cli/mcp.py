@@ -48,7 +48,8 @@ def command(http: bool, port: int, token: str, folder: Path, **how: Any) -> int:
     tools = mcp_tools.FolderTools(Path.cwd().resolve(), partial(require_trust, given=how["trust"], ask=False), **how)
     if http:
         listening, token = _listen(port), token or token_urlsafe()
-        _say_address(listening.getsockname()[1], token)
+        click.echo(f"MCP server at http://127.0.0.1:{listening.getsockname()[1]}/mcp; Ctrl-C ends it.", err=True)
+        click.echo(f"Clients send the header  Authorization: Bearer {token}", err=True)
         asyncio.run(mcp.serve_http(tools, listening, token))
         return DONE
     if sys.stdin.isatty():
@@ -66,8 +67,3 @@ def _listen(port: int) -> socket.socket:
         return socket.create_server(("127.0.0.1", port))
     except OSError as error:
         raise AIBattleError(f"Port {port} can't be used: {error.strerror}; choose another with --port.") from error
-
-
-def _say_address(port: int, token: str) -> None:
-    click.echo(f"MCP server at http://127.0.0.1:{port}/mcp; Ctrl-C ends it.", err=True)
-    click.echo(f"Clients send the header  Authorization: Bearer {token}", err=True)

@@ -1,7 +1,6 @@
 """Plans the runs of a series, each in a directory of its own, and plays one of them on any machine."""
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -198,11 +197,6 @@ def runs_at_once(runs: Sequence[PlannedRun], wanted: int | None, executor: str, 
 
 def _has_person(run: PlannedRun) -> bool:
     return any(spec.role == "user" for spec in run.loaded.file.discussion.models.values())
-
-
-def runs_by_variant(runs: Sequence[PlannedRun]) -> Counter[str]:
-    """Counts the runs of each variant, in order."""
-    return Counter(run.variant for run in runs)
 
 
 def _mode_names(modes: str) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ from ..reporting.comparison import COMPARISON, ComparedRun, MeasuredChange, meas
 from ..reporting.figures import clock, count_of, dollars
 from . import INTERRUPTED
 from .output import bill, print_json, tokens
-from .planned import DISCUSSION, MODE, PlannedRun, RunPlayer, runs_by_variant
+from .planned import DISCUSSION, MODE, PlannedRun, RunPlayer
 from .running import Display, document, exit_code, play, play_together, print_summary
 from .tables import show_rows
 
@@ -212,7 +212,7 @@ class Series:
     def _announce(self, run: PlannedRun) -> None:
         if self.display.quiet:
             return
-        repeats = runs_by_variant(self.runs)[run.variant]
+        repeats = sum(each.variant == run.variant for each in self.runs)
         place = len(self._begun) + 1
         words = f"Run {place} of {len(self.runs)}: {run.variant}, {run.repeat} of {repeats}"
         click.secho(words if place == 1 else f"\n{words}", bold=True, err=self.display.as_json)

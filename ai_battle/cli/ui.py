@@ -41,6 +41,6 @@ def command(port: int, no_open: bool, allow_unsandboxed: bool) -> None:
         if not no_open:
             Thread(target=webbrowser.open, args=(address,), daemon=True).start()  # some wait until they are closed
 
-    server = PageServer(Workspace.of(Path()), allow_unsandboxed=allow_unsandboxed)
+    server = PageServer(Workspace(Path.cwd()), allow_unsandboxed=allow_unsandboxed)
     with suppress(asyncio.CancelledError):
         asyncio.run(interruptible(serve(server.app(), port, open_page, say)))

@@ -28,7 +28,7 @@ from ..reporting.comparison import ComparedRun, comparison_page
 from ..reporting.exports import export, write_reports
 from ..reporting.figures import count_of, dollars, moment
 from .following import RunFollower, stream
-from .live import LiveRuns
+from .live import LiveRun, LiveRuns
 from .serving import LARGEST_BODY
 from .workspace import Workspace, require_trust
 
@@ -138,7 +138,7 @@ class PageServer:
     async def _begin(
         self, loaded: LoadedDiscussion, discuss: Discuss, run_dir: Path | None = None
     ) -> web.StreamResponse:
-        run = self._runs.create(run_dir)
+        run = LiveRun(self._runs.notify, run_dir)
         manager = ConversationManager.from_config(
             loaded, ask=run.ask, approve=run.approve, allow_unsandboxed=self._allow_unsandboxed
         )

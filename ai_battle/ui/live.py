@@ -235,9 +235,6 @@ class LiveRuns:
     def active(self) -> Mapping[str, LiveRun]:
         return {name: run for name, run in self._runs.items() if run.is_active}
 
-    def create(self, run_dir: Path | None = None) -> LiveRun:
-        return LiveRun(self.notify, run_dir)
-
     async def begin(self, run: LiveRun, discussion: Awaitable[RunResult]) -> str:
         """Returns the name of the run once it has begun. Raises the error that keeps it from beginning."""
         name = (await run.begin(discussion)).name

@@ -61,10 +61,6 @@ class Workspace:
 
     root: Path
 
-    @classmethod
-    def of(cls, folder: Path) -> "Workspace":
-        return cls(folder.resolve())
-
     def configs(self) -> Iterator[dict[str, str]]:
         """Yields the files to choose from, of the folder and then packaged ones, with their descriptions."""
         for path in self._files(self.root, YAML):

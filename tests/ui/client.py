@@ -146,7 +146,10 @@ async def events(lines: Any) -> AsyncIterator[tuple[str, str, Any]]:
 async def page_of(folder: Path) -> AsyncIterator[PageClient]:
     """A page of that folder, which is the working directory, and somebody who has come in."""
     jar = CookieJar(unsafe=True)
-    async with ClientSession(cookie_jar=jar) as session, listening(PageServer(Workspace.of(folder)).app(), 0) as keeper:
+    async with (
+        ClientSession(cookie_jar=jar) as session,
+        listening(PageServer(Workspace(folder)).app(), 0) as keeper,
+    ):
         async with session.get(keeper.address) as response:
             assert response.status == 200
         yield PageClient(session, keeper)

@@ -124,7 +124,7 @@ def with_helper(run_dir: Path) -> ConversationManager:
 PAYING: Mapping[str, Callable[[Path], ConversationManager]] = {
     "native": paying,
     "in text": lambda run_dir: paying(run_dir, call_in_text("pay", to="ann"), "I have paid."),
-    "parallel": lambda run_dir: paying(run_dir, execution={"parallel": True}),
+    "in a round": lambda run_dir: paying(run_dir, execution={"parallel": True}),
     "in a draft": with_helper,
 }
 FURTHER: Mapping[str, Callable[[Path], ConversationManager]] = {

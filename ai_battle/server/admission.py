@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+import zlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,6 +12,8 @@ from random import random
 from aiohttp import web
 
 from ..config.server import ServerLimits
+from ..core.errors import Unreachable
+from ..providers._transport import COMPRESSIONS, decompress
 from .errors import Denied
 from .keys import KeyHolder
 from .shared import SharedCounts
@@ -187,26 +190,26 @@ class Closing:
 
 
 async def read_body(http: web.Request, limits: ServerLimits) -> bytes:
-    """Raises `Denied` for a body that is too large, too slow, or not encoded as its headers say."""
+    """Raises `Denied` for a body that is too large, too slow, or not compressed as its headers say."""
+    encoding = http.headers.get("content-encoding", "").lower()[:40]
     if (http.content_length or 0) > limits.body_mb * MEGABYTE:
         raise _too_large(limits)
     try:
         if http.content.is_eof():
-            return await _read(http, limits)
+            return await _read(http, encoding, limits)
         async with asyncio.timeout(limits.body_seconds):
-            return await _read(http, limits)
-    except web.RequestPayloadError as error:
-        encoding = http.headers.get("content-encoding", "")[:40]
+            return await _read(http, encoding, limits)
+    except Unreachable as error:
+        raise Denied(415, f"The body is compressed with {encoding}; send it with gzip, or as it is.") from error
+    except (web.RequestPayloadError, zlib.error) as error:
         raise Denied(400, f"The body can't be read{f' as {encoding}' if encoding else ''}.") from error
     except TimeoutError:
         raise Denied(408, f"The request did not arrive within {limits.body_seconds:g} s.") from None
 
 
-async def _read(http: web.Request, limits: ServerLimits) -> bytes:
-    chunks: list[bytes] = []
-    size = 0
-    while not http.content.at_eof():
-        chunk = await http.content.readany()
+async def _read(http: web.Request, encoding: str, limits: ServerLimits) -> bytes:
+    chunks, size, pieces = list[bytes](), 0, http.content.iter_any()
+    async for chunk in decompress(encoding, pieces) if encoding in COMPRESSIONS else pieces:
         size += len(chunk)
         if size > limits.body_mb * MEGABYTE:
             raise _too_large(limits)

@@ -56,6 +56,7 @@ async def listening(
     runner = web.AppRunner(
         create_app(state),
         handler_cancellation=True,
+        auto_decompress=False,  # aiohttp answers what it can't decompress with a page that is no API's error
         access_log=None,
         shutdown_timeout=(grace + LINGER_SECONDS) / 2,  # aiohttp waits for handlers twice that long
         keepalive_timeout=KEEP_ALIVE,

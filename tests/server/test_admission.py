@@ -3,6 +3,8 @@
 import asyncio
 import gzip
 import json
+import zlib
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -113,6 +115,34 @@ async def test_a_body_that_is_not_packed_as_it_says_is_400_and_a_bomb_is_413(
                 statuses.append((answer.status, (await answer.json())["error"]["type"]))
 
     assert statuses == [(400, "invalid_request_error"), (413, "request_too_large")]
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd"])
+async def test_a_body_in_an_encoding_that_is_not_read_is_415_and_says_what_is(
+    fakes: FakeProviders, tmp_path: Path, encoding: str
+) -> None:
+    async with (
+        serving(fakes, write_config(tmp_path, "")) as address,
+        aiohttp.ClientSession(address, headers={"content-encoding": encoding}) as session,
+        session.post("/v1/messages", data=b"\x28\xb5\x2f\xfd") as answer,
+    ):
+        error = (await answer.json())["error"]
+
+    assert (answer.status, error["type"]) == (415, "invalid_request_error")
+    assert encoding in error["message"]
+    assert "gzip" in error["message"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+async def test_a_compressed_body_is_read(fakes: FakeProviders, tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    body = pack(json.dumps({"model": "nobody", "max_tokens": 9, "messages": []}).encode())
+    encoding = "gzip" if pack is gzip.compress else "deflate"
+    async with (
+        serving(fakes, write_config(tmp_path, "")) as address,
+        aiohttp.ClientSession(address, headers={"content-encoding": encoding}) as session,
+        session.post("/v1/messages", data=body) as answer,
+    ):
+        assert "nobody" in (await answer.json())["error"]["message"]
 
 
 @pytest.mark.parametrize("path", ["/v1/nothing", "/v1/messages/nothing", "/nothing"])

@@ -152,7 +152,6 @@ def _value(written: str) -> Any:
 def _of_value(value: Any, inputs: list[Any]) -> dict[str, float]:
     return {
         "output_is_input": float(any(type(given) is type(value) and given == value for given in inputs)),
-        "output_empty": float(value in ([], {}, "", ())),
         "output_is_bool": float(isinstance(value, bool)),
         "input_length": math.log1p(max((len(given) for given in inputs if isinstance(given, str)), default=0)) / 5,
     }
@@ -206,7 +205,7 @@ def program_measures(case: Case) -> dict[str, float]:
     return {
         "code_does_not_parse": float(any(not is_readable(language, part) for language, part in code)),
         "no_code": float(wanted and not code and not _shows_code(case)),
-        "code_misnamed": float(bool(code) and not _has_name(case.question, code)),
+        "code_misnamed": float(bool(code) and not _has_name(case.prompt, code)),
     }
 
 

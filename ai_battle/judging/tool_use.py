@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from ..core.exchange import ToolSpec
@@ -14,7 +13,7 @@ from ..signals.languages import has_word_anywhere, name_stems, share, stems
 from ..signals.numbers import quantities, rounded_values, stands_among
 from ..signals.progress import NEWEST_STEPS, kind_of_error, words
 from ..signals.provenance import Known, facts
-from ..signals.refusals import asks_whether, excuses_itself, gives_up
+from ..signals.refusals import QUESTION_MARKS, asks_whether, excuses_itself, gives_up
 from .case import Case
 from .family import asks_for_tools, tool_stems, tools_meant
 
@@ -98,9 +97,16 @@ def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], prompt_stems: frozens
     """
     if case.results or not names_something(case.prompt):
         return {}
+    if case.text.endswith(QUESTION_MARKS):
+        # What the prompt names fills a single parameter; of several, one may be missing.
+        return {"no_call": float(all(map(_needs_one_value, tools.values())))}
     due = len(tools) > 1 and asks_for_tools(case.prompt, tools.values())
     names = (tool.name for tool in tools_meant(case.prompt, tools.values()))
     return {"no_call": max((float(due), *(share(name_stems(name), prompt_stems) for name in names)))}
+
+
+def _needs_one_value(tool: ToolSpec) -> bool:
+    return len(tool.schema.get("required") or ()) == 1
 
 
 def _count_argument(call: ToolCall, tool: ToolSpec | None, case: Case, tally: CallFindings) -> None:
@@ -204,7 +210,6 @@ def _key(call: ToolCall) -> str:
 
 FEW_WORDS = 3
 """A result with this many words or fewer has nothing to report."""
-_BARE_NO = re.compile(r"^\W{0,3}[^\W\d_]{2,6}\b[,.!](?:\s|\Z)")
 _EMPTY_VALUE = re.compile(
     r"[:=]\s{0,3}(?:\[\s*\]|\{\s*\}|\"\"|null\b|none\b|false\b|0\b(?![.,]\d))|\b(?:0|no) [a-z]", re.IGNORECASE
 )
@@ -243,24 +248,16 @@ def _declines(case: Case) -> bool:
 
 
 def _denies_more(case: Case) -> bool:
-    """Checks whether a "no" goes beyond the results: "No, it isn't." and "none" of an empty list may be right.
+    """Checks whether a "no" goes beyond the results: "none" of an empty list may be right.
 
     "I see no Dockerfile." answers a question whether there is one; "I can't tell" does not.
     """
-    if not has_word_anywhere(case.text, "negation") or _BARE_NO.match(case.text):
+    if not has_word_anywhere(case.text, "negation"):
         return False
-    if asks_whether(case.question) and _finds_nothing(case.text):
+    finds_nothing = has_word_anywhere(case.text, "finding") or not has_word_anywhere(case.text, "own")
+    if finds_nothing and asks_whether(case.question):
         return False
-    return not any(_has_empty_value(result.text) for result in case.results)
-
-
-def _finds_nothing(text: str) -> bool:
-    return has_word_anywhere(text, "finding") or not has_word_anywhere(text, "own")
-
-
-@lru_cache(maxsize=256)
-def _has_empty_value(text: str) -> bool:
-    return _EMPTY_VALUE.search(text) is not None
+    return not any(_EMPTY_VALUE.search(result.text) for result in case.results)
 
 
 def _uses_results(case: Case) -> bool:

@@ -5,10 +5,8 @@ from functools import partial
 from itertools import islice
 
 from ..core.messages import Role
-from ..signals.asked_parts import lacks_part
 from ..signals.comparisons import denies_itself
-from ..signals.consensus import parts
-from ..signals.endings import breaks_off, is_cut_off, leads_nowhere, repeats, share_without_news
+from ..signals.endings import breaks_off, is_cut_off, leads_nowhere, repeats
 from ..signals.endings import stops_short as lacks_last_stop
 from ..signals.instruction_following import is_in_wrong_language, misses_form, repeats_turn
 from ..signals.instruction_following import runs_on as writes_others
@@ -17,19 +15,15 @@ from ..signals.languages import (
     content_stems,
     has_word_anywhere,
     name_stems,
-    novelty,
     plain_words,
     sentences,
     words_everywhere,
 )
-from ..signals.measures_compared import judges_measures_wrongly
 from ..signals.refusals import (
     PHRASE_CHARACTERS,
     STEM_LENGTH,
     denies_access,
     excuses_itself,
-    hands_over,
-    names_place,
     only_announces,
     only_replies,
     requests_something,
@@ -71,7 +65,7 @@ def token_doubt(case: Case) -> float | None:
 
 
 def denial(case: Case) -> float:
-    return float(denies_itself(case.text, case.question) or judges_measures_wrongly(case.text))
+    return float(denies_itself(case.text, case.question))
 
 
 def only_gives_up_(case: Case) -> float:
@@ -89,11 +83,7 @@ def _denies_access(case: Case) -> bool:
     """Checks whether an answer denies what an offered tool gives: "I can't run commands" where one runs them."""
     if case.results or not case.context.tools:
         return False
-    of_tools = partial(_is_of_tools, case)
-    if denies_access(case.text, case.prompt, of_tools):
-        return True
-    named = names_something(case.prompt) or names_place(case.prompt)
-    return named and hands_over(case.text, case.prompt, of_tools)
+    return denies_access(case.text, case.prompt, partial(_is_of_tools, case), is_named=names_something(case.prompt))
 
 
 def _is_of_tools(case: Case, word: str) -> bool:
@@ -142,14 +132,6 @@ def only_offers(case: Case) -> float:
 def wrong_form(case: Case) -> float:
     """Returns 1 if the answer lacks the requested form, except after results, which may be fewer than requested."""
     return float(not case.calls and not case.results and misses_form(head_and_tail(case.whole), case.question))
-
-
-def lacks_asked_part(case: Case) -> float:
-    return float(not case.calls and not case.results and lacks_part(case.text, case.question))
-
-
-def goes_round(case: Case) -> float:
-    return share_without_news(case.text)
 
 
 def _may_refuse(case: Case) -> bool:
@@ -222,17 +204,11 @@ RECENT_MESSAGES, SAID_AGAIN, SAME_SHARE = 40, 1_000, 0.5
 _LEAST_WORDS = 8
 
 
-def conversation_measures(case: Case) -> dict[str, float]:
-    """Measures an answer against the speaker's earlier ones. The first farewell need not say anything new."""
-    earlier = _latest_texts(case, "assistant")
-    if not earlier or (parts(case.prompt) and not parts(earlier[-1])) or _asks_again(case):
-        return {}
-    copied = case.text.strip() in (text.strip() for text in earlier) and len(case.text.split()) >= _LEAST_WORDS
-    return {
-        "said_before": float(copied),
-        "nothing_new": 1 - novelty(case.text, earlier),
-        "only_goodbye": float(parts(case.text)),
-    }
+def is_said_before(case: Case) -> float:
+    """Returns 1 for a copy of an earlier answer of the speaker, and for a short one from the third time on."""
+    times = [text.strip() for text in _latest_texts(case, "assistant")].count(case.text.strip())
+    is_copy = times > 1 or (times == 1 and len(case.text.split()) >= _LEAST_WORDS)
+    return float(is_copy and not _asks_again(case))
 
 
 def _asks_again(case: Case) -> bool:

@@ -10,7 +10,7 @@ from itertools import combinations, product
 from operator import itemgetter
 
 from ..signals.arithmetic import Claim
-from ..signals.comparisons import compares_wrongly
+from ..signals.comparisons import orders_wrongly
 from ..signals.final_answers import final_answer
 from ..signals.languages import closed_words, language_of, plain_words
 from ..signals.numbers import (
@@ -23,7 +23,6 @@ from ..signals.numbers import (
     stands_among,
 )
 from ..signals.sums import asked_values
-from ..signals.units import has_conversion
 from .case import Case
 
 _NOT_LISTED = re.compile(
@@ -34,8 +33,7 @@ _ARTICLE_CHARACTERS = 4
 _DIGIT, _DIGITS = re.compile(r"\d"), re.compile(r"\d(?:[\d.,]*\d)?")
 _FORMULA = re.compile(r"[=+*/^_]")
 FEW_NUMBERS, _SHORT, NEAR_OPTION = 2, 25, 0.01
-FACTORS = (1.0, 100.0, 0.01)
-UNIT_FACTORS = (*FACTORS, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9)
+UNIT_FACTORS = (1.0, 100.0, 0.01, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9)
 TIME_FACTORS = (60.0, 1 / 60.0, 3600.0, 1 / 3600.0, 24.0, 1 / 24.0, 7.0, 1 / 7.0)
 """What a number may be multiplied by to be the same in percent or cents, and in another unit."""
 
@@ -133,8 +131,8 @@ def wrong_sums(case: Case) -> float:
     return float(any(not claim.holds for claim in case.claims))
 
 
-def compares_numbers_wrongly(case: Case) -> float:
-    return float(compares_wrongly(case.text, case.question))
+def orders_numbers_wrongly(case: Case) -> float:
+    return float(orders_wrongly(case.text, case.prompt))
 
 
 def no_sums(case: Case) -> float | None:
@@ -248,7 +246,7 @@ def results_unused(case: Case) -> float | None:
     later = [abs(float(value))] if value is not None else []
     idle = 0
     for claim in reversed(case.claims):
-        idle += not _is_in(claim.value, later, case.once(_factors))
+        idle += not _is_in(claim.value, later)
         for operand in claim.operands:
             insort(later, abs(operand))
     return idle / len(case.claims)
@@ -278,7 +276,7 @@ def final_not_in_working(case: Case) -> float | None:
     if not case.has_working or case.is_program or (value := final_value(case)) is None:
         return None
     before = case.numbers if case.is_split else case.numbers[:-1]
-    return float(not _is_in(float(value), sorted(map(abs, before)), case.once(_factors)))
+    return float(not _is_in(float(value), sorted(map(abs, before))))
 
 
 def final_off_sums(case: Case) -> float | None:
@@ -294,7 +292,7 @@ def final_off_sums(case: Case) -> float | None:
     others = {*map(itemgetter(0), before), *case.facts}
     others = others.union(*((claim.value, claim.true, *claim.operands) for claim in case.claims))
     within = max(unit * SHOWN, _rounding_unit(final) / 2)
-    is_known = any(abs(abs(n * factor) - final) <= within for n, factor in product(others, case.once(_factors)))
+    is_known = any(abs(abs(n * factor) - final) <= within for n, factor in product(others, UNIT_FACTORS))
     return float(not is_known and not _is_one_step_from(sorted(others)[-MAX_NUMBERS:], final, unit))
 
 
@@ -337,13 +335,9 @@ def _end_of_result(case: Case) -> int:
     return len(text) if case.is_split or not last else last.end()
 
 
-def _factors(case: Case) -> tuple[float, ...]:
-    return UNIT_FACTORS if has_conversion(case.text) else FACTORS
-
-
-def _is_in(value: float, ordered: list[float], factors: Sequence[float]) -> bool:
+def _is_in(value: float, ordered: list[float]) -> bool:
     """Checks whether a sorted list has a number near this one, ignoring signs."""
-    ways = (abs(value) * factor for factor in factors)
+    ways = (abs(value) * factor for factor in UNIT_FACTORS)
     places = ((bisect_left(ordered, way - NEAR * max(1.0, way)), way) for way in ways)
     return any(place < len(ordered) and _is_near(way, ordered[place]) for place, way in places)
 

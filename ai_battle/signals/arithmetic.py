@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .cleaning import without_emphasis
-from .numbers import decimal_commas, plain_digits, plain_numbers, without_latex
+from .numbers import SCALE_WORDS, decimal_commas, plain_digits, plain_numbers, without_latex
 from .sums import CURRENCY, SumToken, tokens, value_of
-from .units import conversions
 
 MAX_CHARACTERS = 20_000
 MOST_CLAIMS = 200
@@ -77,6 +76,14 @@ _REPLACED = (
     (_WRONG_HINTS, _UNCLAIMED, " "),
 )
 _MAX_UNIT_WORDS = 3
+_UNIT = re.compile(r"\d ?([^\W\d_]{1,9})(?![^\W_])")
+_ADDED = re.compile(r"(?<=[^\s(*/]) ?[-+]")
+_RATIOS = (
+    *(3.0, 7.0, 12.0, 16.0, 24.0, 36.0, 60.0, 1_440.0, 3_600.0, 86_400.0, *(10.0**power for power in range(1, 10))),
+    *(0.3048, 0.9144, 1.609344, 2.54, 0.45359237, 28.349523, 3.785412),
+)
+UNIT_SCALES = (*_RATIOS, *(1 / ratio for ratio in _RATIOS))
+"""What a value may be multiplied by to be in another unit."""
 _VALUES = ("number", "percent")
 _MORE, _PERCENT = SumToken("other", ""), SumToken("percent", "%")
 _OPEN, _CLOSE, _TIMES = SumToken("bracket", "("), SumToken("bracket", ")"), SumToken("operator", "*")
@@ -199,10 +206,24 @@ def _claims_of_line(line: str) -> Iterator[Claim]:
 
 
 def _in_unit_of_result(claim: Claim, left: str, right: str) -> list[Claim]:
-    """Returns the claim in the unit of its result, or no claim if the units can't be compared."""
-    scales = conversions(left, right)
+    """Returns the claim in the unit of its result ("6 * 250 ml = 1.5 l"), or no claim if it adds different units."""
+    before, behind = _UNIT.findall(left), _UNIT.findall(right)[:1]
+    if _adds_units(left, before, behind):
+        return []
+    units = {*before, *behind} if before else set[str]()
+    scales = UNIT_SCALES if len(units) > 1 or not units.isdisjoint(SCALE_WORDS) else ()
     fitting = (scale for scale in scales if claim.is_near(claim.true * scale))
-    return [replace(claim, true=claim.true * next(fitting, 1.0))] if scales else []
+    return [replace(claim, true=claim.true * next(fitting, 1.0))]
+
+
+def _adds_units(left: str, before: list[str], behind: list[str]) -> bool:
+    """Checks whether the terms of a sum have different units, or not all of them one that the result lacks."""
+    terms = len(_ADDED.findall(left)) + 1
+    if terms == 1 or len({*before}) > 1:
+        return terms > 1
+    # A variable looks like a unit of one letter that only one side has: "3m + 2 = 8".
+    odd = before and ({*behind} - {*before} or any(len(unit) == 1 and unit not in behind for unit in before))
+    return bool(odd) and len(before) < terms
 
 
 def _may_be_sum(left: str, right: str) -> bool:

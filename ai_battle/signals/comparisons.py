@@ -1,95 +1,50 @@
-"""Checks whether an answer contradicts itself, or compares two numbers wrongly ("9.8 is smaller than 9.11")."""
+"""Checks whether an answer contradicts itself, or puts two numbers in the wrong order ("9.11 > 9.9")."""
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
-from operator import gt, lt
 
 from .cleaning import without_emphasis
-from .languages import closed_words, content_stems, language_of, plain_words, sentences
+from .languages import closed_words, language_of, plain_words, sentences
 from .numbers import readings
-from .units import conversions, ratio, units
 
 MAX_CHARACTERS = 1_500
-_NUMBER = r"(?<![\w.,/:+*^-])([-\u2212]?\d+(?:\.\d+)?(?:/\d+)?)(?!/?\d|[.,:]\d|[-\u2212+*^(!]|\s?%)"
-_UNIT = r"((?: ?[^\W\d_]{1,9}\b)?)"
-_IS = r"(?:is|are|ist|sind|est|sont|es|son|\u00e9|\u00e8|jest)"
-_LARGER = (
-    r"(?:larg|bigg|great|high|long|heavi|tall)e(?:r|st)|more|gr\u00f6\u00df(?:er|te)|mehr|h\u00f6her|l\u00e4nger|schwerer"
-    r"|plus grande?|sup\u00e9rieure?|mayor|m\u00e1s grande|maior|maggiore|pi\u00f9 grande|groter|grootste|meer"
-    r"|wi\u0119ksz[aey]"
+_NUMBER = r"(-?\d+(?:\.\d+)?(?:/\d+)?)"
+_IS, _THAN = r"(?:is|ist|est|es|\u00e9|\u00e8|jest) (?:also )?", r" (?:than|als|que|di|dan|ni\u017c|od)"
+_MORE = r"larger|bigger|greater|more|gr\u00f6\u00dfer|mehr|plus grand|mayor|maior|maggiore|groter|wi\u0119ksz[aey]"
+_LESS = r"smaller|less|kleiner|weniger|plus petit|menor|minore|mniejsz[aey]"
+_MAY_ORDER = re.compile(rf"[<>]|{_THAN}\W{{0,3}}\d")
+# "5 + 3 > 7", "a tenth of 50 is less than 6" and "room 12 is larger than 14" compare something else than the numbers.
+_BEFORE = r"(?:^|[.,;:!(\n\"] ?|\b(?:so|since|because|as|and|that|dass|weil|denn|car|et|porque|perch\u00e9|want|bo) )"
+_ORDER = re.compile(
+    rf"(?i){_BEFORE}{_NUMBER} ?(?:(>|{_IS}(?:{_MORE}){_THAN})|<|{_IS}(?:{_LESS}){_THAN}) ?"
+    rf"{_NUMBER}(?![.,]?[\w/^%])(?! ?[<>=+*/^-])"
 )
-_SMALLER = (
-    r"(?:small|low|short|light|few)e(?:r|st)|less|klein(?:er|ste)|weniger|niedriger|k\u00fcrzer|leichter|plus petite?"
-    r"|inf\u00e9rieure?|menor|m\u00e1s peque\u00f1[ao]|minore|pi\u00f9 piccol[ao]|minder|mniejsz[aey]"
-)
-_COMPARED = rf"(?:({_LARGER})|{_SMALLER})"
-_PROMPT_MARK = "\n\0\n"
-# "A tenth of 50 is less than 6" and "room 12 is larger than 14" compare something else than these numbers.
-_BEFORE = (
-    r"(?:^|[.,;:!\n(\"=]\s{0,3}|\b(?:that|so|and|since|because|as|number|means|dass|weil|denn|und|zahl|que|car|et|nombre"
-    r"|porque|y|n\u00famero|che|perch\u00e9|e|dat|want|en|\u017ce|bo|i) )"
-)
-_RELATIVE = r"(?:, (?:which|was|ce qui|lo que|o que|il che|wat|co))?"
-_THAN = r" (?:than|als|que|di|dan|ni\u017c|od|\u00e0) "
-_THAN_NUMBER = re.compile(rf"{_THAN}\**[-\u2212]?\d")
-_COMPARISON = re.compile(
-    rf"{_BEFORE}{_NUMBER}{_UNIT}{_RELATIVE} {_IS} (?:[a-z]{{4,9}} )?{_COMPARED}{_THAN}{_NUMBER}{_UNIT}",
-    re.IGNORECASE | re.MULTILINE,
-)
-_OF_TWO = r"(?: (?:one|number|value|fraction|decimal|zahl|nombre|n\u00famero|numero|getal|liczba))?"
-_CHOICE = re.compile(
-    rf"\b(?:which|what|welche|was|quel|cu\u00e1l|quale?|welk|kt\u00f3ra){_OF_TWO} {_IS}(?: \w{{2,3}})? {_COMPARED}"
-    rf"{_OF_TWO} ?[,:]? {_NUMBER},? (?:or|oder|ou|o|of|czy) {_NUMBER} ?\?",
-    re.IGNORECASE,
-)
-# An answer may take a comparison back, or only quote it; "3.11 is higher than 3.9" is right of versions.
+# An answer may take an order back, or only quote it; "3.11 is higher than 3.9" is right of versions.
 _TAKEN_BACK = re.compile(
-    r"\?|n't\b|\b(?:not|never|wrong|false|myth|mistak\w{1,4}|but|however|if|think|thought|versions?|releases?|nicht|falsch"
-    r"|aber|wenn|pas|faux|mais|si|pero|falso|mas|ma|niet|maar|nie|ale|version(?:en)?|versi\u00f3n|vers\u00e3o|wersja)\b",
+    r"\?|n't\b|\b(?:not|never|wrong|false|myth|mistak\w+|but|however|if|think|thought|versions?|nicht|falsch|aber|wenn"
+    r"|pas|faux|mais|si|pero|falso|mas|ma|niet|maar|nie|ale)\b",
     re.IGNORECASE,
 )
 
 
-def compares_wrongly(text: str, prompt: str = "") -> bool:
-    """Checks for a comparison of two numbers that does not hold, or for the wrong one of two to choose from."""
-    if len(text) > MAX_CHARACTERS or not (_THAN_NUMBER.search(text) or _CHOICE.search(prompt)):
+def orders_wrongly(text: str, prompt: str = "") -> bool:
+    """Checks whether an order of two numbers does not hold ("9.11 > 9.9")."""
+    own = text[:MAX_CHARACTERS]
+    if not _MAY_ORDER.search(own) or any(map(_TAKEN_BACK.search, (own, prompt[-MAX_CHARACTERS:].rstrip("? \n")))):
         return False
-    if any(map(_TAKEN_BACK.search, (text, prompt.rstrip("? \n")))):
-        return False
-    # "1.000" has two readings; an answer is right if all its comparisons hold in one of them.
-    both = (each.partition(_PROMPT_MARK) for each in readings(without_emphasis(f"{text}{_PROMPT_MARK}{prompt}")))
-    held = [all(found) for plain, _, asked in both if (found := [*_holding(plain, asked)])]
+    # "1.000" has two readings; the answer is right if all its orders hold in one of them.
+    plain_texts = readings(without_emphasis(own))
+    held = [all(found) for plain in plain_texts if (found := [_holds(*each) for each in _ORDER.findall(plain)])]
     return bool(held) and not any(held)
 
 
-def _holding(text: str, prompt: str) -> Iterator[bool]:
-    """Yields for each comparison whether it holds, and for a choice whether the answer names more than the wrong one.
-
-    In unknown units a comparison holds. With several scales, it holds if it does in one.
-    """
-    for one, unit, larger, other, other_unit in _COMPARISON.findall(text):
-        if unit == other_unit or (_is_measured(unit) and _is_measured(other_unit)):
-            scales = ratio(unit, other_unit) or conversions(f"{one}{unit}", f"{other}{other_unit}")
-            yield _is_ordered(_value(one), _value(other), larger, scales)
-    if found := _CHOICE.search(prompt):
-        larger, *offered = found.groups()
-        wrong, right = sorted(offered, key=_value, reverse=not larger)
-        yield {*re.findall(_NUMBER, text)} != {wrong} or _value(wrong) == _value(right)
-
-
-def _is_measured(unit: str) -> bool:
-    """Checks for a unit that is known, or for no word that could be one."""
-    return bool(units(unit)) or not content_stems(unit)
-
-
-def _is_ordered(one: float, other: float, larger: str, scales: Collection[float]) -> bool:
-    ordered = gt if larger else lt
-    return not scales or any(ordered(one * scale, other) for scale in scales)
+def _holds(one: str, more: str, other: str) -> bool:
+    return _value(one) > _value(other) if more else _value(one) < _value(other)
 
 
 def _value(written: str) -> float:
-    number, _, divisor = written.replace("\u2212", "-").partition("/")
+    number, _, divisor = written.partition("/")
     return float(number) / (float(divisor or 1) or 1)
 
 

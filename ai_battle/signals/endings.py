@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from .languages import UNSPACED, closed_words, content_stems, language_of, plain_words, sentences
+from .languages import UNSPACED, closed_words, language_of, plain_words
 
 _OPENS = re.compile(r"(?:(?<![:;=8-])[(\[{\uff08]|(?<=[\w)\]] )[=+]|(?<=[\w)\]])[=+]|(?<=\w)[\uff0c\u3001\u060c])$")
 _JSON_BEGINS = re.compile(
@@ -26,10 +26,9 @@ _EMPTY_BLOCK = re.compile(r"```\w{0,15}\s*\n\s*```\s*$")
 _HEADING = re.compile(r"#{1,3} [^\W\d_]")
 _ADDRESS = re.compile(r",\s[^\W\d_][\w-]*$")
 _BRACKET_OPENS, _BRACKET_CLOSES = re.compile(r"(?<![:;=8-])[(\[\uff08]"), re.compile(r"[)\]\uff09]")
-_COMMA = re.compile(r"[,;:\uff0c\u3001\u060c]")
 FEW, LONG, FAREWELL = 3, 10, 24
 """Words of a line whose last word is judged; words of a line that counts as a sentence; characters of a farewell."""
-_LONGEST_GREETING, _LONGEST_CLAUSE = 5, 5
+_LONGEST_GREETING = 5
 _TAIL_CHARACTERS = 2_000
 _SELECTOR = "\ufe0f"
 
@@ -64,14 +63,14 @@ def stops_short(text: str) -> bool:
 
 
 def breaks_off(text: str, prompt: str = "") -> bool:
-    """Checks whether the last sentence is clearly incomplete: an open bracket, half a clause, or a lone letter.
+    """Checks whether the last sentence is clearly incomplete: an open bracket or a lone letter.
 
     A missing full stop alone proves nothing, as people and models leave it out.
     """
     line = text[-_TAIL_CHARACTERS:].rstrip().rsplit("\n", 1)[-1]
     stops = list(_STOP_INSIDE.finditer(line))
     last = line[stops[-1].end() :].strip() if stops else line
-    return _is_open(last) or _is_open_clause(last, text) or _is_first_letter(last, text, prompt)
+    return _is_open(last) or _is_first_letter(last, text, prompt)
 
 
 def leads_nowhere(text: str) -> bool:
@@ -141,15 +140,6 @@ def _is_open(sentence: str) -> bool:
     )
 
 
-def _is_open_clause(sentence: str, text: str) -> bool:
-    """Checks whether a sentence is a short subordinate clause without its main clause."""
-    words, language = plain_words(sentence), language_of(text[-_TAIL_CHARACTERS:])
-    if not language or not FEW <= len(words) <= _LONGEST_CLAUSE or _COMMA.search(sentence):
-        return False
-    openers = closed_words(language, "clause")[0]
-    return words[0] in openers or "_".join(words[:2]) in openers
-
-
 def _is_first_letter(sentence: str, text: str, prompt: str) -> bool:
     """Checks whether the last word is a letter that is not a word, unit or name. A capital may end a sentence."""
     *before, last = sentence.split() or [""]
@@ -197,8 +187,6 @@ _TIMES = re.compile(
 )
 _LIST_ITEM = re.compile(r"^[ \t]{0,8}(?:[-*+\u2022]|\d{1,3}[.)])[ \t]{1,4}(\S[^\n]{0,400}?)[ \t]*$", re.MULTILINE)
 _WORD = re.compile(r"\w+")
-_ROUND, MOST_STALE = 4, 0.6
-"""Sentences of a text that may go round, and the share without news from which on it does."""
 
 
 def looping_tail(text: str, least: int = _MIN_LOOP) -> int:
@@ -251,25 +239,6 @@ def four_word_repetition(text: str, least: int = 16) -> float:
     if runs < least:
         return 0.0
     return 1 - len(set(zip(words, words[1:], words[2:], words[3:], strict=False))) / runs
-
-
-def share_without_news(text: str) -> float:
-    """Returns the share of sentences all of whose content words occurred before, or 0 if it is not most of them.
-
-    Right answers sum up too, but with fewer sentences. Only lines of several sentences count: lists and verse repeat
-    words on purpose.
-    """
-    lines = (sentences(line) for line in text[-MAX_CHARACTERS:].split("\n") if not _ITEM.match(line))
-    said = [sentence for line in lines if len(line) > 1 for sentence in line]
-    known, count, stale = set[str](), 0, 0
-    for left, subject in zip(reversed(range(len(said))), map(content_stems, said), strict=True):
-        count += bool(subject)
-        stale += bool(subject) and subject <= known
-        known |= subject
-        # Most texts have so much news that the rest need not be read.
-        if stale + left <= MOST_STALE * (count + left - 1):
-            return 0.0
-    return stale / (count - 1) if count >= _ROUND else 0.0
 
 
 def _says_something(block: str) -> bool:

@@ -22,7 +22,6 @@ from .languages import (
     content_stems,
     has_word_anywhere,
     language_of,
-    name_stems,
     plain_words,
     sentences,
     stems,
@@ -113,7 +112,6 @@ class Evidence:
             "result_contradicted": self.is_contradicted,
             "state_contradicted": self.is_opposed,
             "failure_hidden": self.hides_failure,
-            "deed_without_call": self.tells_deed_without_call,
         }
 
     @cached_property
@@ -186,16 +184,6 @@ class Evidence:
             return False
         returned = stems("\n".join(step.result for step in self._steps)) - stems(self._given_text)
         return not denies(self.text) and len(returned & stems(self.text)) < FEW_WORDS
-
-    @property
-    def tells_deed_without_call(self) -> bool:
-        """Whether the prompt orders what an uncalled tool does, and the answer neither denies it nor asks back."""
-        called = {result.call.name for result in self.results}
-        known, prompt_stems = name_stems(" ".join(called)), name_stems(self.prompt)
-        left = filter(None, (name_stems(tool.name) - known for tool in self.tools if tool.name not in called))
-        if self._is_talk or _ASKS.search(self.prompt) or not any(names <= prompt_stems for names in left):
-            return False
-        return not (denies(self.text) or _ASKS.search(self.text))
 
     @cached_property
     def _steps(self) -> list[ToolStep]:
@@ -281,8 +269,8 @@ def takes_anything(spec: ToolSpec) -> bool:
 
 
 def names_something(prompt: str) -> bool:
-    """Checks whether a prompt has a figure, a name or a quotation to call a tool with."""
-    return bool(_names(prompt)) or quotes_something(prompt)
+    """Checks whether a prompt has a figure, a name, a file or a quotation to call a tool with."""
+    return bool(_names(prompt)) or quotes_something(prompt) or _FILE.search(prompt) is not None
 
 
 def quotes_something(prompt: str) -> bool:

@@ -88,12 +88,12 @@ def has_word(text: str, language: str, kind: str) -> bool:
 
 @lru_cache(maxsize=512)
 def has_word_anywhere(text: str, kind: str) -> bool:
-    """Checks whether the first 2,000 characters have a word of a kind in any language."""
+    """Checks whether the first 2,000 characters have a word of a kind, or a pair of words, in any language."""
     words, stems, unspaced = _words_of_kind(kind)
-    words_ = frozenset(plain_words(text[:_LONGEST]))
-    return (
-        not words.isdisjoint(words_) or any(word.startswith(stems) for word in words_) or any(map(text.count, unspaced))
-    )
+    said = plain_words(text[:_LONGEST])
+    if not words.isdisjoint((*said, *map("_".join, pairwise(said)))):
+        return True
+    return any(word.startswith(stems) for word in said) or any(map(text.count, unspaced))
 
 
 @cache

@@ -102,10 +102,10 @@ _GIVEN = re.compile(
     r"|[:\uff1a]\s*([^\s:\uff1a\"'][^:\uff1a]*)\Z"
 )
 _DIGITS = re.compile(r"\d+")
+_PLACE = re.compile(r"https?://[^\s,;!?]{1,200}(?<!\.)|(?<![\w.])[\w/-]{1,80}\.[a-z]\w{1,4}\b")
+_OF_ACCESS = ("negation", "excuse", "access", "now", "common", "hand_over", "content", "request", "courtesy", "action")
 _FIRST_WORD = re.compile(r"[\W_]{0,3}([^\W\d_]{1,8})(?=[.!,:;\u3002\uff0c\uff01]|$)")
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
-_HANDED = ("hand_over", "content", "request", "courtesy", "action", "promise", "access")
-_PLACE = re.compile(r"https?://[^\s,;!?]{1,200}(?<!\.)|(?<![\w.])[\w/-]{1,80}\.[a-z]\w{1,4}\b")
 
 
 @lru_cache(maxsize=64)
@@ -160,7 +160,7 @@ def _only_greets(text: str, language: str, prompt: str) -> bool:
 def _only_denies(text: str, language: str, prompt: str) -> bool:
     if text.endswith((":", "\uff1a")) or not has_word(text, language, "negation") or _is_verdict(text, language):
         return False
-    if not _is_own(text, language, prompt):
+    if not _is_own(text, language, prompt) or has_word_anywhere(prompt, "secret"):
         return False
     left = _leftovers(text, language, "negation", "excuse")
     return len(left) <= MAX_OTHER_WORDS and len(_new(left, prompt)) <= (0 if _asks_about_asker(prompt, language) else 1)
@@ -170,46 +170,32 @@ def _is_own(text: str, language: str, prompt: str) -> bool:
     """Checks whether a denial excuses the speaker. "I did not." answers whether, and "Nobody knows." is an answer."""
     if has_word(text, language, "own"):
         return _excuses(text, language) or not asks_whether(prompt)
-    return _excuses(text, language) and not has_word(text, language, "nobody")
+    # "The text does not say." is about what the prompt gives.
+    is_of_text = len(sentences(prompt)) > 1 and _leftovers(text, language, "negation", "excuse")
+    return not is_of_text and _excuses(text, language) and not has_word(text, language, "nobody")
 
 
 def _asks_about_asker(prompt: str, language: str) -> bool:
     return prompt.rstrip().endswith(QUESTION_MARKS) and has_word(prompt, language, "own")
 
 
-def denies_access(text: str, prompt: str, of_tools: Callable[[str], bool]) -> bool:
-    """Checks whether a short text denies access to what the tools work with, or wants it pasted.
+def denies_access(text: str, prompt: str, of_tools: Callable[[str], bool], *, is_named: bool) -> bool:
+    """Checks whether a short text denies access to what the tools work with, or wants it from the user.
 
     `of_tools` tells whether a word is one of the tools'. A word of the prompt that is not may be what no tool does.
+    What the prompt does not name (`is_named`) may have to come from the user.
     """
     return any(
-        _is_of_tools(_leftovers(sentence, language, "negation", "excuse", "access"), prompt, of_tools)
-        for part, language in _read(text)
+        _is_of_tools(_leftovers(sentence, language, *_OF_ACCESS), prompt, of_tools)
+        for part, language in _read(_PLACE.sub(_kind_of_place, text))
         for sentence in sentences(part)[:REFUSAL_SENTENCES]
-        if has_word(sentence, language, "paste") or (_denies(sentence, language) and not _replies(part, language))
+        if (is_named and _wants_handed(sentence, language))
+        or (_denies(sentence, language) and not part.endswith(QUESTION_MARKS))
     )
 
 
-def hands_over(text: str, prompt: str, of_tools: Callable[[str], bool]) -> bool:
-    """Checks whether a short text wants from the user what the tools work with: "Share the data in those cells"."""
-    return any(
-        _is_of_tools(_leftovers(sentence, language, *_HANDED), "", of_tools)
-        for part, language in _read(_with_kinds(text, prompt))
-        for sentence in sentences(part)[:REFUSAL_SENTENCES]
-        if all(has_word(sentence, language, kind) for kind in ("hand_over", "content"))
-    )
-
-
-def names_place(prompt: str) -> bool:
-    """Checks whether a prompt names a file or an address."""
-    return _PLACE.search(prompt) is not None
-
-
-def _with_kinds(text: str, prompt: str) -> str:
-    """Puts "file" or "page" for each file and address of the prompt."""
-    for place in set(_PLACE.findall(prompt[-MAX_CHARACTERS:])):
-        text = text.replace(place, "page" if "//" in place else "file")
-    return text
+def _kind_of_place(place: re.Match[str]) -> str:
+    return "page" if "//" in place.group() else "file"
 
 
 def requests_something(text: str) -> bool:
@@ -221,18 +207,21 @@ def requests_something(text: str) -> bool:
 
 
 def _is_of_tools(left: list[str], prompt: str, of_tools: Callable[[str], bool]) -> bool:
-    strange = [word for word in left if not of_tools(word) and not word.isdecimal()]
+    strange = [word for word in left if len(word) > 1 and not of_tools(word) and not word.isdecimal()]
     return len(strange) < len(left) and len(strange) <= 1 and _new(strange, prompt) == strange
 
 
 def _denies(sentence: str, language: str) -> bool:
-    """Checks for denied access without a condition, an alternative or a question which one is meant."""
+    """Checks for a denial of the speaker's without a condition, an alternative or a question."""
     limits = any(has_word(sentence, language, kind) for kind in ("clause", "contrast", "interrogative"))
-    return not limits and has_word(sentence, language, "negation") and has_word(sentence, language, "access")
+    speaks = any(has_word(sentence, language, kind) for kind in ("access", "own"))
+    return speaks and not limits and has_word(sentence, language, "negation") and not _is_verdict(sentence, language)
 
 
-def _replies(text: str, language: str) -> bool:
-    return text.endswith(QUESTION_MARKS) or _is_verdict(text, language)
+def _wants_handed(sentence: str, language: str) -> bool:
+    return has_word(sentence, language, "hand_over") and any(
+        has_word(sentence, language, kind) for kind in ("content", "request")
+    )
 
 
 def excuses_itself(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the detector says of questions back, denied access, work left to the user, verdicts and repeated questions."""
+"""What the detector says of questions back, denied access, work left to the user and repeated questions."""
 
 import pytest
 
@@ -48,6 +48,27 @@ def test_denied_access_is_found_in_other_languages_than_that_of_the_tools(answer
     assert not assess(answer, prompt, Context(tools=(WEATHER,))).stuck
 
 
+MAIL = ToolSpec("send_mail", "Sends a mail.", {"properties": {"to": {}, "body": {}}, "required": ["to", "body"]})
+
+
+@pytest.mark.parametrize(
+    ("answer", "prompt", "tool"),
+    [
+        ("I cannot send e-mails.", "Mail Ines (ines@example.org) that lunch is at 1.", MAIL),
+        ("I don't have access to live weather data.", "Will it rain in Lyon?", WEATHER),
+        ("Ich habe keinen Zugriff auf aktuelle Wetterdaten.", "Wie ist das Wetter in Graz?", WEATHER),
+        ("I can't open files, so I don't know.", "Which port does config.yaml set?", FILES),
+    ],
+)
+def test_denying_what_a_tool_does_is_a_failure(answer: str, prompt: str, tool: ToolSpec) -> None:
+    assert assess(answer, prompt, Context(tools=(tool,))).at_once
+
+
+def test_asking_for_one_of_several_values_that_a_tool_needs_is_a_right_answer() -> None:
+    question = "What's the address of Paul?"
+    assert not assess(question, "Mail Paul that I'm late.", Context(tools=(MAIL,))).stuck
+
+
 @pytest.mark.parametrize(
     ("answer", "prompt", "stuck"),
     [
@@ -59,24 +80,6 @@ def test_denied_access_is_found_in_other_languages_than_that_of_the_tools(answer
 )
 def test_handing_the_work_of_a_tool_to_the_user_is_a_failure(answer: str, prompt: str, stuck: bool) -> None:
     assert assess(answer, prompt, Context(tools=(CELLS, FILES))).stuck is stuck
-
-
-@pytest.mark.parametrize(
-    ("answer", "wrong"),
-    [
-        ("Basic: 12 + 2 * 3 = 18. Plus: 20. Plus is cheaper.", True),
-        ("Basic: 12 + 4 * 3 = 24. Plus: 20. Plus is cheaper.", False),
-        ("Das rote Sofa wiegt 60 kg und das blaue 48 kg. Das blaue ist schwerer.", True),
-        ("Das rote Sofa wiegt 60 kg und das blaue 48 kg. Das rote ist schwerer.", False),
-        ("The bus takes 30 minutes and walking 45 minutes. Walking is faster.", True),
-        ("The Audi does 250 km/h, the Fiat 180 km/h. The Audi is faster.", False),
-        ("Der Waldweg ist 1,5 km lang, der Seeweg 1.200 m. Der Seeweg ist kürzer.", False),
-        ("Sun: 90 a night. Moon: 280 in all. Moon is cheaper.", False),
-        ("Sun costs 90 per night, Moon 85. Sun is cheaper.", False),
-    ],
-)
-def test_a_verdict_is_held_against_the_two_measures_before_it(answer: str, wrong: bool) -> None:
-    assert (assess(answer, "Which of the two?").signals.get("denial", 0) == 1) is wrong
 
 
 @pytest.mark.parametrize(

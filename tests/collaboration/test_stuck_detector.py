@@ -298,11 +298,10 @@ def test_saying_the_same_again_in_a_conversation_is_stuck() -> None:
     ).stuck
 
 
-def test_a_farewell_is_answered_with_nothing_new_once() -> None:
-    history = (user("Weather in Ulm?"), assistant("Sunny, 14 degrees."))
-    assert not assess("You're welcome!", "Thanks, that's all.", Context(history=history)).stuck
-    again = (*history, user("Thanks, that's all."), assistant("You're welcome!"))
-    assert assess("You're welcome, bye!", "Thanks again, bye!", Context(history=again)).stuck
+def test_a_short_answer_may_be_given_twice_and_not_three_times() -> None:
+    once = (user("Thanks, that's all."), assistant("You're welcome!"))
+    assert not assess("You're welcome!", "Thanks again, bye!", Context(history=once)).stuck
+    assert assess("You're welcome!", "Thanks again!", Context(history=(*once, user("Bye!"), once[1]))).stuck
 
 
 def test_a_model_that_is_unsure_of_its_tokens_is_worth_less() -> None:

@@ -30,6 +30,7 @@ HOLD = [
     "\\frac{50 + 10}{10} = 6",
     "20 (from the first case) + 9 (from the second one) = 29",
     "3 * 250 ml = 0.75 l",
+    "5 * 2 ft = 3.05 m",
     "70 cm + 50 cm = 1.2 m",
     "8 * 45 min = 6 h",
     "60 km/h * 30 min = 30 km",
@@ -84,7 +85,6 @@ NO_CLAIMS = [
     "1 year + 6 months = 18 months",
     "250 thousand + 1.5 million = 1.75 million",
     "3m + 2 = 8",
-    "5 * 2 ft = 3.05 m",
 ]
 
 

@@ -45,7 +45,7 @@ from ..core.ledger import Budget, charge_to
 from ..core.messages import assistant
 from ..core.telemetry import span
 from ..core.tokens import estimate_text
-from ..core.tooling import LoopStopped, ToolsOffered
+from ..core.tooling import LoopStopped, ToolsOffered, among, turn_calls
 from ..signals.refusals import refuses as refuses_in_words
 from ..wire.openai.answers import REFUSES, is_refusal, refuses
 from ._limits import HelpLimits, HelpUse
@@ -203,6 +203,7 @@ class Turn:
         self._use = use or helping.new_use()
         self._help = helping.limits.budget(self._use)
         self._all = Budget()
+        self._calls = turn_calls()
         self.has_help = False
         self.failure = ""
 
@@ -218,7 +219,8 @@ class Turn:
 
     async def request_answer(self, client: ModelClient, request: ModelRequest, emit: Emit) -> ModelResponse:
         """Returns the client's answer, with its events passed to `emit`. Raises what the client raises."""
-        return await request_answer(client, request, emit, self._all)
+        with among(self._calls):
+            return await request_answer(client, request, emit, self._all)
 
     async def request_draft(self, client: ModelClient, request: ModelRequest, role: Role = "own") -> Draft:
         """Returns the client's answer as a draft, or its beginning if a listener cut it short.
@@ -230,7 +232,7 @@ class Turn:
         if not request.wants.stream:
             request = replace(request, wants=replace(request.wants, stream=True))
         try:
-            with charge_to(*() if role == "own" else (self._help,)):
+            with among(self._calls), charge_to(*() if role == "own" else (self._help,)):
                 return listener.draft(await request_answer(client, request, listener, self._all))
         except CutShort as cut:
             response = ModelResponse(assistant(cut.text), stop="length", usage=listener.usage)

@@ -22,7 +22,7 @@ from ..core.exchange import EVERYTHING, ModelRequest, ModelResponse, Usage, Want
 from ..core.helping import HintGiven
 from ..core.messages import Message
 from ..core.telemetry import span
-from ..core.tooling import EarlierCall, EarlierCalls, after_calls
+from ..core.tooling import EarlierCall, TurnCalls, among
 from .descriptions import describe_pictures
 from .participant import Participant, TurnListener, request_answer
 from .person import PersonEnded, PersonLeft
@@ -161,8 +161,8 @@ class TurnTaker:
         if step.hint:  # before the request that contains it, because replays rebuild requests from earlier events
             await emit(step.hint)
         try:
-            earlier = EarlierCalls(step.earlier, self._emit.redactor.value)
-            with span("invoke_agent", step.participant.name, agent=step.participant.name), after_calls(earlier):
+            calls = TurnCalls(step.earlier, self._emit.redactor.value)
+            with span("invoke_agent", step.participant.name, agent=step.participant.name), among(calls):
                 response = await self._answer_in_time(step, listener)
             return _turn_finished(step, response, listener)
         except JournalError:

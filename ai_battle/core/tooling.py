@@ -1,5 +1,6 @@
 """The events of tools: which are offered, which calls may run, and what they returned; and a person's answers."""
 
+from asyncio import Future, get_running_loop, wait
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -95,37 +96,67 @@ class EarlierCall:
     is_fresh: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierCalls:
-    """The calls made for an answer before. What `redact` removes is missing in them."""
+class TurnCalls:
+    """The calls made for one answer: `earlier` before it was broken off, then by all who draft it.
 
-    calls: tuple[EarlierCall, ...] = ()
-    redact: Callable[[ToolCall], ToolCall] = lambda call: call
+    A draft that is dropped, or runs beside another one, must not have made a payment that the next one makes again.
+    What `redact` removes is missing in the earlier calls.
+    """
+
+    def __init__(
+        self, earlier: tuple[EarlierCall, ...] = (), redact: Callable[[ToolCall], ToolCall] = lambda call: call
+    ) -> None:
+        self.earlier = earlier
+        self._redact = redact
+        self._writes: dict[str, tuple[object, Future[ToolResult | None]]] = {}
 
     def as_recorded(self, call: ToolCall) -> ToolCall:
-        """Returns the call as it would be among these."""
-        return self.redact(call) if self.calls else call
+        """Returns the call as it would be among the earlier ones."""
+        return self._redact(call) if self.earlier else call
+
+    async def write_of_another(self, key: str, drafter: object) -> "Future[ToolResult | None] | None":
+        """Returns the outcome of an equal call of another drafter, once it has one; None if there is none or it failed.
+
+        Its result is None if it was cut off.
+        """
+        while (write := self._writes.get(key)) and write[0] is not drafter:
+            await wait((write[1],))
+            if not ((result := write[1].result()) and result.is_error):
+                return write[1]
+            if self._writes.get(key) is write:
+                del self._writes[key]
+        return None
+
+    @contextmanager
+    def write(self, key: str, drafter: object) -> "Iterator[Future[ToolResult | None]]":
+        """Keeps equal calls of others waiting until there is an outcome, which the caller sets."""
+        outcome: Future[ToolResult | None] = get_running_loop().create_future()
+        self._writes[key] = drafter, outcome
+        try:
+            yield outcome
+        finally:
+            if not outcome.done():
+                outcome.set_result(None)
 
 
-NO_EARLIER_CALLS = EarlierCalls()
-_earlier: ContextVar[EarlierCalls] = ContextVar("earlier_calls", default=NO_EARLIER_CALLS)
+_turn: ContextVar[TurnCalls | None] = ContextVar("turn_calls", default=None)
 # A context variable for the reason that budgets are in one: however a strategy nests them, all clients that answer in a
 # turn must know what was done in it.
 
 
-def earlier_calls() -> EarlierCalls:
-    """Returns the calls that were made for this answer before; none of them that may write is run again."""
-    return _earlier.get()
+def turn_calls() -> TurnCalls:
+    """Returns the calls of the turn that is being taken, or new ones."""
+    return _turn.get() or TurnCalls()
 
 
 @contextmanager
-def after_calls(earlier: EarlierCalls) -> Iterator[None]:
-    """Lets all clients that answer inside know of these calls."""
-    token = _earlier.set(earlier)
+def among(calls: TurnCalls) -> Iterator[None]:
+    """Lets all clients that answer inside know of these calls, and add theirs."""
+    token = _turn.set(calls)
     try:
         yield
     finally:
-        _earlier.reset(token)
+        _turn.reset(token)
 
 
 @dataclass(frozen=True, slots=True)

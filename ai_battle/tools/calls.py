@@ -14,7 +14,7 @@ from ..core.errors import ConfigError, ToolError, translate_errors
 from ..core.events import Emit, Warned
 from ..core.ledger import book_tool_call, limit_reached
 from ..core.messages import Text, ToolCall, ToolResult
-from ..core.tooling import EarlierCall, ToolCalled, ToolDecided, ToolReturned, earlier_calls
+from ..core.tooling import EarlierCall, ToolCalled, ToolDecided, ToolReturned, turn_calls
 from ..wire.dialects.schemas import call_key
 from .approval import Consent, refusal_words
 from .manager import ToolManager
@@ -26,7 +26,7 @@ MAX_FAILURES = 5
 CIRCLE = "the model goes in a circle"
 REPEATED_QUESTION = "the model asks again for what it was given"
 UNKNOWN_OUTCOME = (
-    "The outcome is unknown: the run was interrupted while this call was running. It may have taken effect, so it is "
+    "The outcome is unknown: this call was interrupted while it was running. It may have taken effect, so it is "
     "not run again now. Find out what happened with a tool that only reads, or say that the outcome is unknown."
 )
 NO_SUCH_TOOLS = "the model calls tools that there are not, or writes calls that can't be read"
@@ -101,8 +101,8 @@ class _Round:
 class CallGuard:
     """Remembers the calls of one answer, to decide which are not run again or refused, and to detect circles.
 
-    `ended` says why no more calls are run; `excluded` are the tools that keep failing. Of an answer that is asked for
-    again, `settled` are the results of earlier calls that may write, and `interrupted` earlier calls that only read.
+    `ended` says why no more calls are run; `excluded` are the tools that keep failing. `settled` are the results of
+    calls that may write and were made for this turn before; `interrupted` are earlier calls that only read.
     """
 
     def __init__(self, limits: RunnerLimits) -> None:
@@ -137,7 +137,7 @@ class CallGuard:
         return self.ended in (CIRCLE, REPEATED_QUESTION, NO_SUCH_TOOLS)
 
     def take_over(self, planned: PlannedCall, earlier: EarlierCall) -> None:
-        """Remembers a call of an answer that was broken off. None that may write is run again, unless it failed."""
+        """Remembers a call made for this turn before. None that may write is run again, unless it failed."""
         result, key = earlier.result, planned.key
         if result and result.is_error:
             return
@@ -262,9 +262,8 @@ class CallRunner:
         self._places = asyncio.Semaphore(MAX_PARALLEL)
         self._emit = emit
         self._consent = consent
-        earlier = earlier_calls()
-        self._as_recorded = earlier.as_recorded
-        for each in earlier.calls:
+        self._turn = turn_calls()
+        for each in self._turn.earlier:
             self.guard.take_over(self._plan(each.call), each)
 
     async def run(self, calls: Iterable[ToolCall]) -> tuple[ToolResult, ...]:
@@ -286,15 +285,25 @@ class CallRunner:
                 writes = bool(tool.changes(prepared.arguments))
         except ToolError as error:
             return PlannedCall(call, call_key(call), problem=str(error))
-        return PlannedCall(call, call_key(self._as_recorded(prepared)), prepared, writes, tool.is_volatile)
+        return PlannedCall(call, call_key(self._turn.as_recorded(prepared)), prepared, writes, tool.is_volatile)
 
     async def _result(self, planned: PlannedCall) -> ToolResult:
+        if planned.writes and (made := await self._turn.write_of_another(planned.key, self)):
+            self.guard.take_over(planned, EarlierCall(planned.call, made.result()))
         # The guard comes first, so that nobody is asked about a call that would not run anyway.
         result = self.guard.result_without_running(planned)
         if result is not None:
             if planned.problem or planned.key in self.guard.settled:
                 await self._emit(ToolReturned(result, 0.0))
             return result
+        if not planned.writes:
+            return await self._run_allowed(planned)
+        with self._turn.write(planned.key, self) as outcome:
+            outcome.set_result(result := await self._run_allowed(planned))
+            return result
+
+    async def _run_allowed(self, planned: PlannedCall) -> ToolResult:
+        """Returns the result of a call, or the objection to it."""
         if objection := await self._objection(planned):
             self.guard.remember_denied(planned, result := refusal(planned.call, objection))
             return result

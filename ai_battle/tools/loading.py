@@ -64,7 +64,7 @@ def build(settings: Tools, place: LoadContext) -> ToolRegistry:
 def by_name(
     name: str, parameters: Mapping[str, Any], place: LoadContext, where: str = "", others: Iterable[str] = ()
 ) -> Tool:
-    """Returns a built-in or installed tool, or that of the module with this dotted name.
+    """Returns a built-in or installed tool, or that of the module with this dotted name, or of a Python file.
 
     Raises `ConfigError` for an unknown one, with the place of the name (`where`) and the most similar of all names.
     """
@@ -76,6 +76,8 @@ def by_name(
         return make_tool(_single(tools_of(found), name) if isinstance(found, ModuleType) else found, parameters, place)
     if file := packaged_tools().get(name):
         return make_tool(_single(from_file(file), name), parameters, place)
+    if name.endswith(".py"):
+        return make_tool(_single(from_file(python_files(place.base, name)[0]), name), parameters, place)
     if "." in name:
         with translate_errors(f"The tool {name!r} does not load", ConfigError):
             return make_tool(_single(tools_of(importlib.import_module(name)), name), parameters, place)

@@ -20,15 +20,15 @@ ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "
 
 class Counter(Tool):
     name = "count"
-    description = "Counts one up."
-    parameters: dict[str, Any] = {}  # noqa: RUF012
+    description = "Counts up."
+    parameters: dict[str, Any] = {"by": {"type": "integer", "default": 1}}  # noqa: RUF012
     writes = True
 
     def __init__(self) -> None:
         self.count = 0
 
     async def execute(self, parameters: dict[str, Any]) -> dict[str, Any]:
-        self.count += 1
+        self.count += parameters["by"]
         return {"count": self.count}
 
 
@@ -77,7 +77,7 @@ async def test_a_helper_that_sees_the_prompt_alone_still_has_the_tools_to_call()
 
 async def test_the_helper_runs_the_real_tools_and_knows_what_was_done_with_them() -> None:
     counter = Counter()
-    small, big = model(call("count"), POOR), large(call("count"), GOOD)
+    small, big = model(call("count"), POOR), large(call("count", by=2), GOOD)
     client = STRATEGIES["takeover"](
         ToolCapableClient(small.client, [counter], QUICK),
         ToolCapableClient(big.client, [counter], QUICK),
@@ -85,7 +85,7 @@ async def test_the_helper_runs_the_real_tools_and_knows_what_was_done_with_them(
     )
     response = await client.complete(model_request())
 
-    assert (response.text, counter.count) == (GOOD, 2)
-    assert [result.text for step in response.steps for result in step.tool_results] == ['{"count": 2}']
+    assert (response.text, counter.count) == (GOOD, 3)
+    assert [result.text for step in response.steps for result in step.tool_results] == ['{"count": 3}']
     assert 'count returned: {"count": 1}' in request_text(big.requests[0])
     assert "what it did stays done" in request_text(big.requests[0])

@@ -54,6 +54,14 @@ def test_builtin_tools_are_found_by_the_name_of_their_file(place: LoadContext) -
     assert files.files.root == place.workspace
 
 
+def test_a_tool_can_be_named_by_its_file(place: LoadContext) -> None:
+    (place.base / "hush.py").write_text(f"from ai_battle import tool\n\n{TOOL[TOOL.index('@tool') :]}")
+
+    assert build(settings({"name": "./hush.py"}), place).names == ["whisper"]
+    with pytest.raises(ConfigError, match=r"loud.py defines 2 tools, so its name does not say which; use paths:"):
+        build(settings("./loud.py"), place)
+
+
 def test_every_builtin_tool_can_be_had_without_settings(place: LoadContext) -> None:
     for name in builtin_names():
         assert by_name(name, {}, place).name == name

@@ -214,9 +214,7 @@ class ConversationManager:
                 resuming.require_turns_left(state, setup.plan, turn)
                 begin = replace(begin, run_dir=str(rundir.create(source.name, self._out)))
                 async with Journal.create(Path(begin.run_dir), source.durability, source.config) as journal:
-                    write = source.journal_writer(journal)
-                    for event in events:
-                        await write(event)
+                    await source.copy_events(events, journal)
                     forked = RunForked(shown_path(origin), turn)
                     prompt = resuming.new_prompt(events, setup.plan)
                     warning = resuming.repeated_call_warning(events, later)

@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -18,7 +18,7 @@ from ..config.participants import ParticipantSettings
 from ..config.problems import Problem
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, Unreachable
-from ..core.events import Emit
+from ..core.events import Emit, Event
 from ..core.exchange import Wants
 from ..core.helping import without_texts
 from ..core.ledger import SpendingLimits
@@ -78,6 +78,12 @@ class SetupSource(ABC):
     def journal_writer(self, journal: Emit) -> Emit:
         """Returns the listener through which the run writes to its journal."""
         return journal if self.keeps_drafts else lambda event: journal(without_texts(event))
+
+    async def copy_events(self, events: Iterable[Event], journal: Emit) -> None:
+        """Writes what was said in another run to this one's journal."""
+        write = self.journal_writer(journal)
+        for event in events:
+            await write(event)
 
     def dispatcher(self, journal: Emit, state: State, emit: Emit, wants: Wants | None) -> EventDispatcher:
         return EventDispatcher(self.journal_writer(journal), state, emit, self.redactor, wants)

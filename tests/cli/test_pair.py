@@ -44,7 +44,7 @@ def test_the_share_of_lost_requests_is_told_with_its_interval_and_the_last_of_th
     keep(tmp_path, "tll", helped=True)
     said = report(tmp_path).output
     assert said.startswith(f"{PAIR}\n  In at most 8.3% of the requests the helper would have done better.")
-    assert "102 of 5,100 requests were compared, which cost $1.0000." in said
+    assert "102 of 5,100 requests were compared, which cost $1.00." in said
     table = [line.split() for line in said.splitlines() if line.startswith("  all ")]
     assert table == [["all", "102", "1", "95", "3", "3", "1", "2.9%", "(1.0%", "to", "8.3%)"]]
     assert "Dollars saved a request against the helper alone: 0.00200 (0.00200 to 0.00200), in all 10.20." in said

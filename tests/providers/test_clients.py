@@ -145,7 +145,7 @@ async def test_an_error_in_a_compression_that_an_sdk_does_not_know_is_not_shown_
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
     client = create_client("openai/m", base_url=url, api_key="a-key", transport="sdk")
-    with pytest.raises(ProviderError, match="HTTP 401: its body is compressed with zstd") as raised:
+    with pytest.raises(ProviderError, match="HTTP 401: The answer is compressed with zstd") as raised:
         await client.complete(ModelRequest((user("Hello?"),)))
     await client.aclose()
     await runner.cleanup()

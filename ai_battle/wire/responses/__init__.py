@@ -85,7 +85,8 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
 
     Keeps all fields except the conversation in `extra` too, as the answer repeats them.
     """
-    _refuse(body)  # first, as a body with a stored prompt has no input
+    if isinstance(body, Mapping):  # before the check, as a body with a stored prompt has no input
+        _refuse(body)
     check(body, _REQUEST)
     with readable_request("Responses"):
         system, messages = _split_system(decode_input(body["input"]))

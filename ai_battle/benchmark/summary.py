@@ -249,7 +249,7 @@ def _costs(of: SettingResult, quality: float | None) -> dict[str, Any]:
     low, high = mean_interval(each)
     spent, mean = sum((sample.usage for sample in of.answers), NOTHING_USED), fmean(each)
     worth = quality / mean if mean and quality is not None else None
-    costs = {"cost_per_task": mean, "cost_low": low, "cost_high": high, "quality_per_dollar": worth}
+    costs = {"cost_per_task": mean, "cost_low": max(0.0, low), "cost_high": high, "quality_per_dollar": worth}
     return {"cost_usd": spent.cost_usd, "estimated": spent.estimated, **costs}
 
 

@@ -31,7 +31,9 @@ SUFFIXES = {"openai": "json", "finetune": "finetune.jsonl", "dpo": "dpo.jsonl"}
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A file, or a folder for several formats.")
 def command(run_dir: Path, formats: str, output: Path | None) -> None:
     """Write the run of RUN_DIR in one or more formats. They go to standard output unless --output names a place."""
-    wanted = [*filter(None, map(str.strip, formats.split(",")))]
+    wanted = [*dict.fromkeys(filter(None, map(str.strip, formats.split(","))))]
+    if not wanted:
+        raise ConfigError("--format names no format, such as md.")
     if output is None and len(wanted) > 1:
         raise ConfigError(f"{len(wanted)} formats don't fit on one output; name a folder with --output.")
     for name in wanted:  # nothing is written if one of them is unknown

@@ -90,7 +90,8 @@ class Poll:
         """Requests all answers concurrently; those that fail, or have another form than one that fits, have no vote."""
         for answer in filter(None, await run_together(*answers)):
             self.answers.append(await self._candidate(*answer))
-        if fitting := [each for each in self.answers if not each.form_problem]:
+        fitting = [each for each in self.answers if not each.form_problem]
+        if any(not (each.silence or each.again) for each in fitting):
             for other in (each for each in self.answers if each.form_problem):
                 await self.turn.drop(other.draft, other.form_problem)
             self.answers = fitting
@@ -187,7 +188,7 @@ class Poll:
 
     async def _doubt(self, reason: str, helper: ModelClient | None) -> ModelResponse:
         """Accepts the helper's answer instead of all others; without one, the most likely of these."""
-        best = max(self.answers, key=lambda answer: self.with_votes(answer).quality)
+        best = max(self.answers, key=lambda answer: (not answer.silence, self.with_votes(answer).quality))
         judged = self.with_votes(best)
         judged = judged if judged.at_once else replace(judged, reason=reason)
         await self.turn.emit(stuck_event(judged))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..core.events import Event, RunResumed, RunStarted, TurnFailed, TurnFinished, TurnStarted, Warned
 from ..core.messages import ToolCall, ToolResult
 from ..core.texts import one_line
-from ..core.tooling import EarlierCall, HeldCall, ToolCalled, ToolReturned
+from ..core.tooling import UNKNOWN_OUTCOME, EarlierCall, HeldCall, ToolCalled, ToolReturned
 from .prompting import prompt
 
 LONGEST_ARGUMENTS, LONGEST_RESULT = 500, 2_000
@@ -36,9 +36,12 @@ class UnfinishedCalls:
 
     def _note(self, speaker: str, call: ToolCall, result: ToolResult | None) -> None:
         calls = self._now[speaker]
-        if result is None:  # one that was held is there already, perhaps with its result
-            calls.setdefault(call, EarlierCall(call))
-        elif call in calls:  # a refused call was never run
+        known = calls.get(call)
+        if result is None:
+            # One that was held is there already, perhaps with its result. One that failed is made again, by another
+            # draft perhaps, as the drafts of a turn number their calls alike.
+            calls[call] = known if known and not (known.result and known.result.is_error) else EarlierCall(call)
+        elif known and UNKNOWN_OUTCOME not in result.text:  # a refused call was never run
             calls[call] = EarlierCall(call, result)
 
     def _end(self, event: Event) -> None:

@@ -1,10 +1,11 @@
 """The events of tools: which are offered, which calls may run, and what they returned; and a person's answers."""
 
-from asyncio import Future, get_running_loop, wait
+from asyncio import Lock
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from .exchange import ToolSpec
@@ -84,6 +85,13 @@ class HeldCall:
     result: ToolResult | None = field(default=None, metadata={"sparse": True})
 
 
+UNKNOWN_OUTCOME = (
+    "The outcome is unknown: this call was interrupted while it was running. It may have taken effect, so it is "
+    "not run again now. Find out what happened with a tool that only reads, or say that the outcome is unknown."
+)
+"""What a model is told of a call whose effect nobody knows."""
+
+
 @dataclass(frozen=True, slots=True)
 class EarlierCall:
     """A call that was made for an answer before the answer was broken off; `result` is None if it is unknown.
@@ -107,36 +115,34 @@ class TurnCalls:
         self, earlier: tuple[EarlierCall, ...] = (), redact: Callable[[ToolCall], ToolCall] = lambda call: call
     ) -> None:
         self.earlier = earlier
+        self.newest = ""
         self._redact = redact
-        self._writes: dict[str, tuple[object, Future[ToolResult | None]]] = {}
+        self._writes: defaultdict[str, list[tuple[object, EarlierCall]]] = defaultdict(list)
+        self._locks: defaultdict[str, Lock] = defaultdict(Lock)
 
     def as_recorded(self, call: ToolCall) -> ToolCall:
         """Returns the call as it would be among the earlier ones."""
         return self._redact(call) if self.earlier else call
 
-    async def write_of_another(self, key: str, drafter: object) -> "Future[ToolResult | None] | None":
-        """Returns the outcome of an equal call of another drafter, once it has one; None if there is none or it failed.
+    def lock(self, key: str) -> Lock:
+        """Returns what a drafter holds while it makes a call that writes, so that equal calls of others wait."""
+        return self._locks[key]
 
-        Its result is None if it was cut off.
-        """
-        while (write := self._writes.get(key)) and write[0] is not drafter:
-            await wait((write[1],))
-            if not ((result := write[1].result()) and result.is_error):
-                return write[1]
-            if self._writes.get(key) is write:
-                del self._writes[key]
-        return None
+    def write_of_another(self, key: str, drafter: object) -> EarlierCall | None:
+        """Returns an equal call that another drafter has made since; None if there is none, or if it failed."""
+        writes = self._writes[key]
+        return writes[-1][1] if writes and writes[-1][0] is not drafter else None
 
-    @contextmanager
-    def write(self, key: str, drafter: object) -> "Iterator[Future[ToolResult | None]]":
-        """Keeps equal calls of others waiting until there is an outcome, which the caller sets."""
-        outcome: Future[ToolResult | None] = get_running_loop().create_future()
-        self._writes[key] = drafter, outcome
-        try:
-            yield outcome
-        finally:
-            if not outcome.done():
-                outcome.set_result(None)
+    def begin_write(self, key: str, drafter: object, call: ToolCall) -> None:
+        """Records a call that writes. If `end_write` never comes, its outcome is unknown."""
+        self._writes[key].append((drafter, EarlierCall(call)))
+
+    def end_write(self, key: str, result: ToolResult | None) -> None:
+        """Records the result of the call that has begun last; without one it failed, and changed nothing."""
+        drafter, made = self._writes[key].pop()
+        if result:
+            self._writes[key].append((drafter, replace(made, result=result)))
+            self.newest = key
 
 
 _turn: ContextVar[TurnCalls | None] = ContextVar("turn_calls", default=None)

@@ -25,6 +25,7 @@ _ACCENTS = re.compile("[\u0300-\u036f]")
 _WORD = re.compile(r"[^\W\d_]{3,}|\d+")
 _PART = re.compile(r"[,;:.!?]\s|\b(?:and|then|und|dann|et|puis|y|oraz|ve)\b", re.IGNORECASE)
 _FILE = re.compile(r"(?<![\w/.])(?=\S*[a-z])[\w-]+(?:[./@][\w-]+)+")
+_NAME = re.compile(r"(?<=[^\s.!?:] )(?:[A-Z\u00c0-\u00de\u0410-\u042f][^\W\d_]{3,}|[A-Za-z]{1,4}-?\d{1,6}\b)")
 _FIGURE = re.compile(
     r"(?P<name>[^\W\d_]{3,})\"?\s?[:=]\s?(?P<value>\d[\d.,:]*)(?!\w)"
     r"|(?<![\w.:,])(?P<count>\d[\d.,:]*) (?P<counted>[^\W\d_]{3,})"
@@ -64,6 +65,8 @@ EVIDENCE: Mapping[str, tuple[float, str]] = {
     "only_of_itself": (4.9, "it speaks of itself and uses nothing that the tools returned"),
     "half": (3.9, "it leaves out a part of the request, and so did the calls"),
     "leaves_file": (1.8, "the request names a file that no call has touched"),
+    "other_name": (3.8, "something else was looked up than what the request names"),
+    "other_value": (3.1, "something else was looked up than what the request names"),
     "hides_failure": (5.0, "it does not mention that the last call failed"),
     "other_figure": (3.8, "it gives another figure than the tools returned"),
 }
@@ -216,6 +219,23 @@ def leaves_file(end: EndOfWork) -> bool:
     return any(name not in end.arguments and name not in end.returned for name in _FILE.findall(end.prompt))
 
 
+def other_name(end: EndOfWork) -> bool:
+    """Checks whether a name in both request and answer is nowhere in the work, while another name was looked up."""
+    if language_of(end.prompt) == "de":  # German capitalises every noun
+        return False
+    seen, answer = _folded_text(f"{end.arguments}\n{end.returned}"), _folded_text(end.text)
+    missing = [name for name in map(_folded_text, _NAME.findall(end.prompt)) if name not in seen and name[:5] in answer]
+    known_text = f"{_folded_text(end.prompt)}\n{answer}"
+    names = (value for each in end.results for value in _values(each) if _NAME.fullmatch(f"= {value}", 2))
+    return bool(missing) and any(_folded_text(name)[:5] not in known_text for name in names)
+
+
+def other_value(end: EndOfWork) -> bool:
+    """Checks for a call with another value than request and answer name, such as another branch."""
+    pairs = (pair for result in end.results for pair in result.call.arguments.items())
+    return any(_is_other_value(name, str(value), end) for name, value in pairs)
+
+
 def hides_failure(end: EndOfWork) -> bool:
     """Checks whether the last call failed or had no effect, and the answer does not mention it."""
     last = end.results[-1]
@@ -259,7 +279,7 @@ def no_tool_fits(end: EndOfWork) -> bool:
 
 _ALWAYS = (announces, changes_nothing, leaves_tool)
 _WITHOUT_CALLS = (asks, begs, speaks_of_itself, gives_up_early, guesses, no_tool_fits)
-_WITH_CALLS = (no_news, only_of_itself, half, leaves_file, hides_failure, other_figure)
+_WITH_CALLS = (no_news, only_of_itself, half, leaves_file, other_name, other_value, hides_failure, other_figure)
 
 
 def _has_acted(end: EndOfWork) -> bool:
@@ -274,6 +294,14 @@ def _description_of(tool: ToolSpec) -> str:
 def _acts(tool: ToolSpec) -> bool:
     parts = set(_NAME_PART.split(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tool.name).casefold()))
     return tool.writes or (parts.isdisjoint(_READING) and not parts.isdisjoint(_ACTS))
+
+
+def _is_other_value(name: str, value: str, end: EndOfWork) -> bool:
+    named = re.search(rf"\b{re.escape(name)} (\w+)", end.prompt, re.IGNORECASE)
+    if not named or not value.isalnum() or value.casefold() in end.prompt.casefold():
+        return False
+    root = _roots(named[1])
+    return bool(root) and root <= end.said and root.isdisjoint(end.done) and _roots(value).isdisjoint(end.said)
 
 
 def _fails(result: ToolResult) -> bool:

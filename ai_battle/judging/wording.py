@@ -205,9 +205,10 @@ _LEAST_WORDS = 8
 
 
 def is_said_before(case: Case) -> float:
-    """Returns 1 for a copy of an earlier answer of the speaker, and for a short one from the third time on."""
+    """Returns 1 for a copy of an earlier answer of the speaker; for a short one if both sides repeat themselves."""
     times = [text.strip() for text in _latest_texts(case, "assistant")].count(case.text.strip())
-    is_copy = times > 1 or (times == 1 and len(case.text.split()) >= _LEAST_WORDS)
+    is_loop = times > 1 and case.prompt.strip() in (text.strip() for text in _latest_texts(case, "user"))
+    is_copy = is_loop or (times > 0 and len(case.text.split()) >= _LEAST_WORDS)
     return float(is_copy and not _asks_again(case))
 
 

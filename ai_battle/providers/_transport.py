@@ -91,6 +91,7 @@ _PIECE_BYTES = 100  # bytes of an unstreamed body that count as content
 _DRAIN_SECONDS = 0.25  # seconds
 _LISTENER_SECONDS = 1.0  # seconds
 _GZIP_OR_ZLIB = zlib.MAX_WBITS + 32
+_GZIP_BEGINS = b"\x1f"
 _INFLATED_BYTES = 2**16
 Headers: TypeAlias = CIMultiDict[str]
 T = TypeVar("T")
@@ -326,12 +327,25 @@ async def decompress(encoding: str, chunks: AsyncIterator[bytes]) -> AsyncGenera
     """
     if encoding not in READ_COMPRESSIONS:
         raise Unreachable(f"The answer is compressed with {encoding[:20]}, for which nobody asked.", again="always")
-    inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
+    inflater = None
     async for data in chunks:
         while data:
+            if not (inflater := _inflater(inflater, encoding, data)):
+                return
             if piece := inflater.decompress(data, _INFLATED_BYTES):
                 yield piece
-            data = inflater.unconsumed_tail
+            data = inflater.unconsumed_tail or inflater.unused_data
+
+
+def _inflater(before: Any, encoding: str, data: bytes) -> Any:
+    """Returns what decompresses the data: the one `before`, or another for the next gzip member; None for padding."""
+    if before and not before.eof:
+        return before
+    if before and not data.startswith(_GZIP_BEGINS):
+        return None
+    # Many servers send "deflate" without zlib's header.
+    is_raw = encoding == "deflate" and data[0] & 0x0F != zlib.DEFLATED
+    return zlib.decompressobj(-zlib.MAX_WBITS if is_raw else _GZIP_OR_ZLIB)
 
 
 def _proxy_for(url: URL) -> str:

@@ -13,7 +13,7 @@ from ..providers.anthropic import HEADERS, VERSION
 from ..wire import anthropic, responses
 from ..wire.advice import is_advisor
 from ..wire.blocks import BlockWriter
-from ..wire.bodies import own
+from ..wire.bodies import EMPTY_VALUES, own
 from ..wire.openai import served as chat
 from ..wire.requests import decode_body, with_pairs
 from .routes import Route
@@ -189,7 +189,8 @@ def _foreign_type(part: Part) -> str:
 
 def _foreign_fields(part: Part) -> Iterator[str]:
     """Yields the fields of a file that change an answer and that only its own API has."""
-    return (name for name in ("citations", "context") if _own_fields(part).get(name))
+    fields = _own_fields(part)
+    return (name for name in ("citations", "context") if fields.get(name) not in (*EMPTY_VALUES, {"enabled": False}))
 
 
 def _own_fields(part: Part) -> Mapping[str, Any]:

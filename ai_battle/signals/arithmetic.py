@@ -78,6 +78,8 @@ _REPLACED = (
 _MAX_UNIT_WORDS = 3
 _UNIT = re.compile(r"\d ?([^\W\d_]{1,9})(?![^\W_])")
 _ADDED = re.compile(r"(?<=[^\s(*/]) ?[-+]")
+_RATE = re.compile(r"\d ?\w+ ?/ ?[^\W\d]")
+_ADDS_MONEY = re.compile(rf"[{CURRENCY}] ?\d[\d.,]* ?[-+]|[-+] ?[{CURRENCY}]|\d ?[{CURRENCY}] ?[-+]")
 _RATIOS = (
     *(3.0, 7.0, 12.0, 16.0, 24.0, 36.0, 60.0, 1_440.0, 3_600.0, 86_400.0, *(10.0**power for power in range(1, 10))),
     *(0.3048, 0.9144, 1.609344, 2.54, 0.45359237, 28.349523, 3.785412),
@@ -208,12 +210,18 @@ def _claims_of_line(line: str) -> Iterator[Claim]:
 def _in_unit_of_result(claim: Claim, left: str, right: str) -> list[Claim]:
     """Returns the claim in the unit of its result ("6 * 250 ml = 1.5 l"), or no claim if it adds different units."""
     before, behind = _UNIT.findall(left), _UNIT.findall(right)[:1]
-    if _adds_units(left, before, behind):
+    if _adds_units(left, before, behind) or (before and _ADDS_MONEY.search(left)):
         return []
-    units = {*before, *behind} if before else set[str]()
-    scales = UNIT_SCALES if len(units) > 1 or not units.isdisjoint(SCALE_WORDS) else ()
-    fitting = (scale for scale in scales if claim.is_near(claim.true * scale))
+    fitting = (scale for scale in _scales(left, before, behind) if claim.is_near(claim.true * scale))
     return [replace(claim, true=claim.true * next(fitting, 1.0))]
+
+
+def _scales(left: str, before: list[str], behind: list[str]) -> Sequence[float]:
+    """Returns what the result may be multiplied by: nothing is converted in "8 people * 3 slices = 24 slices"."""
+    units = {*before, *behind}
+    if not before or ({*before} & {*behind} and not _RATE.search(left)):
+        return ()
+    return UNIT_SCALES if len(units) > 1 or not units.isdisjoint(SCALE_WORDS) else ()
 
 
 def _adds_units(left: str, before: list[str], behind: list[str]) -> bool:
@@ -221,9 +229,13 @@ def _adds_units(left: str, before: list[str], behind: list[str]) -> bool:
     terms = len(_ADDED.findall(left)) + 1
     if terms == 1 or len({*before}) > 1:
         return terms > 1
-    # A variable looks like a unit of one letter that only one side has: "3m + 2 = 8".
-    odd = before and ({*behind} - {*before} or any(len(unit) == 1 and unit not in behind for unit in before))
-    return bool(odd) and len(before) < terms
+    return bool(before and _differ(before, behind)) and len(before) < terms
+
+
+def _differ(before: list[str], behind: list[str]) -> bool:
+    """Checks whether two sides can't be compared: "3m + 2 = 8" has a variable, "1 thousand + 200 = 1200" a scale."""
+    odd = (unit in SCALE_WORDS or (len(unit) == 1 and unit not in behind) for unit in before)
+    return bool({*behind} - {*before}) or any(odd)
 
 
 def _may_be_sum(left: str, right: str) -> bool:

@@ -15,9 +15,10 @@ _MORE = r"larger|bigger|greater|more|gr\u00f6\u00dfer|mehr|plus grand|mayor|maio
 _LESS = r"smaller|less|kleiner|weniger|plus petit|menor|minore|mniejsz[aey]"
 _MAY_ORDER = re.compile(rf"[<>]|{_THAN}\W{{0,3}}\d")
 # "5 + 3 > 7", "a tenth of 50 is less than 6" and "room 12 is larger than 14" compare something else than the numbers.
+# "Settings: 1 > 4" is a path, and "10:30 < 9:45" has times.
 _BEFORE = r"(?:^|[.,;:!(\n\"] ?|\b(?:so|since|because|as|and|that|dass|weil|denn|car|et|porque|perch\u00e9|want|bo) )"
 _ORDER = re.compile(
-    rf"(?i){_BEFORE}{_NUMBER} ?(?:(>|{_IS}(?:{_MORE}){_THAN})|<|{_IS}(?:{_LESS}){_THAN}) ?"
+    rf"(?i)(?!: ?[\d.,]{{1,20}} ?[<>]){_BEFORE}{_NUMBER} ?(?:(>|{_IS}(?:{_MORE}){_THAN})|<|{_IS}(?:{_LESS}){_THAN}) ?"
     rf"{_NUMBER}(?![.,]?[\w/^%])(?! ?[<>=+*/^-])"
 )
 # An answer may take an order back, or only quote it; "3.11 is higher than 3.9" is right of versions.

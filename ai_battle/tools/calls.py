@@ -14,10 +14,10 @@ from ..core.errors import ConfigError, ToolError, translate_errors
 from ..core.events import Emit, Warned
 from ..core.ledger import book_tool_call, limit_reached
 from ..core.messages import Text, ToolCall, ToolResult
-from ..core.tooling import EarlierCall, ToolCalled, ToolDecided, ToolReturned, turn_calls
+from ..core.tooling import UNKNOWN_OUTCOME, EarlierCall, ToolCalled, ToolDecided, ToolReturned, turn_calls
 from ..wire.dialects.schemas import call_key
 from .approval import Consent, refusal_words
-from .manager import ToolManager
+from .manager import GIVEN_UP, ToolManager
 from .results import LONGEST_ERROR, cut
 
 LONGEST_PAUSE = 5.0
@@ -25,9 +25,9 @@ MAX_PARALLEL = 8
 MAX_FAILURES = 5
 CIRCLE = "the model goes in a circle"
 REPEATED_QUESTION = "the model asks again for what it was given"
-UNKNOWN_OUTCOME = (
-    "The outcome is unknown: this call was interrupted while it was running. It may have taken effect, so it is "
-    "not run again now. Find out what happened with a tool that only reads, or say that the outcome is unknown."
+NOT_RUN_AGAIN = (
+    "This was returned by an equal call that was made for this answer before; it was not run again. Something else was "
+    "changed since. Make the call once more only if it has to take effect a second time."
 )
 NO_SUCH_TOOLS = "the model calls tools that there are not, or writes calls that can't be read"
 
@@ -67,14 +67,15 @@ DEFAULT = RunnerLimits()
 class PlannedCall:
     """A call as the model wrote it, and as it would run (`prepared`) or the `problem` that prevents it.
 
-    Equal calls have the same `key`. A call that `writes` may change what others read; the result of a volatile one may
-    differ in a later round.
+    Equal calls have the same `key`. A call that `writes` may change what others read; if it does so outside of a fence,
+    it is made `once` for all drafts of a turn. The result of a volatile call may differ in a later round.
     """
 
     call: ToolCall
     key: str
     prepared: ToolCall | None = None
     writes: bool = False
+    once: bool = False
     is_volatile: bool = False
     problem: str = ""
     is_unknown: bool = False
@@ -101,17 +102,18 @@ class _Round:
 class CallGuard:
     """Remembers the calls of one answer, to decide which are not run again or refused, and to detect circles.
 
-    `ended` says why no more calls are run; `excluded` are the tools that keep failing. `settled` are the results of
-    calls that may write and were made for this turn before; `interrupted` are earlier calls that only read.
+    `ended` says why no more calls are run; `excluded` are the tools that keep failing; `interrupted` are earlier calls
+    that only read.
     """
 
     def __init__(self, limits: RunnerLimits) -> None:
         self.ended = ""
         self.excluded: set[str] = set()
-        self.settled: dict[str, ToolResult] = {}
         self.interrupted: set[str] = set()
         self._limits = limits
         self._known: dict[str, ToolResult] = {}
+        self._settled: dict[str, ToolResult] = {}  # results of calls that write and were made for this turn before
+        self._stale: set[str] = set()  # keys of those after which something else was changed
         self._unasked: set[str] = set()  # earlier calls that the model has not made again
         self._seen: dict[str, tuple[int, ToolResult]] = {}  # results of volatile calls, with their round
         self._outcomes: dict[tuple[str, str], str] = {}
@@ -136,19 +138,44 @@ class CallGuard:
         """Returns whether the calls ended because they got nowhere, rather than at a limit."""
         return self.ended in (CIRCLE, REPEATED_QUESTION, NO_SUCH_TOOLS)
 
-    def take_over(self, planned: PlannedCall, earlier: EarlierCall) -> None:
-        """Remembers a call made for this turn before. None that may write is run again, unless it failed."""
+    def take_over(self, planned: PlannedCall, earlier: EarlierCall, *, is_stale: bool) -> None:
+        """Remembers a call made for this turn before. None that may write is run again at once, unless it failed."""
         result, key = earlier.result, planned.key
-        if result and result.is_error:
+        if result and has_failed(result):
             return
         self._unasked.add(key)
         if planned.writes:
-            self._known.clear()
-            self.settled[key] = result or refusal(planned.call, UNKNOWN_OUTCOME)
+            self._settle(planned, result, is_stale=is_stale)
         elif result is None:
             self.interrupted.add(key)
         elif earlier.is_fresh and not planned.is_volatile:
             self._known[key] = result
+
+    def _settle(self, planned: PlannedCall, result: ToolResult | None, *, is_stale: bool) -> None:
+        self._known.clear()
+        is_known = result and not result.is_error
+        self._settled[planned.key] = result if result and is_known else refusal(planned.call, UNKNOWN_OUTCOME)
+        if is_stale:
+            self._stale.add(planned.key)
+
+    def settled_result(self, planned: PlannedCall) -> ToolResult | None:
+        """Returns the result of an equal call made for this turn before; None if there is none, or it was told.
+
+        From then on this answer's own calls count. An unknown outcome is never told for good.
+        """
+        key = planned.key
+        if (settled := self._settled.get(key)) is None:
+            return None
+        self._now.keys.append(key)
+        self._now.replayed += key not in self._unasked
+        self._now.has_news |= key in self._unasked
+        self._unasked.discard(key)
+        if not settled.is_error:
+            del self._settled[key]
+            if key in self._stale:
+                return replace(settled, call=planned.call, parts=(*settled.parts, Text(f"\n\n{NOT_RUN_AGAIN}")))
+            self._known[key] = settled
+        return replace(settled, call=planned.call)
 
     def result_without_running(self, planned: PlannedCall) -> ToolResult | None:
         """Returns the result of an equal call, if nothing was written since, or a refusal; None if it must run."""
@@ -160,7 +187,7 @@ class CallGuard:
                 self._count_failure(planned.tool)
             return refusal(planned.call, planned.problem)
         round_, seen = self._seen.get(key, (0, None))
-        known = self.settled.get(key) or self._known.get(key) or (seen if round_ == self.rounds else None)
+        known = self._known.get(key) or (seen if round_ == self.rounds else None)
         if known:
             self._now.replayed += key not in self._unasked
             self._now.has_news |= key in self._unasked
@@ -263,8 +290,11 @@ class CallRunner:
         self._emit = emit
         self._consent = consent
         self._turn = turn_calls()
-        for each in self._turn.earlier:
-            self.guard.take_over(self._plan(each.call), each)
+        self._taken: set[str] = set()  # keys of the writes of other drafts that the guard knows
+        earlier = [(self._plan(each.call), each) for each in self._turn.earlier]
+        newest = next((planned.key for planned, _ in reversed(earlier) if planned.writes), "")
+        for planned, each in earlier:
+            self.guard.take_over(planned, each, is_stale=planned.key != newest or not each.is_fresh)
 
     async def run(self, calls: Iterable[ToolCall]) -> tuple[ToolResult, ...]:
         """Returns a result for each call, in order."""
@@ -285,25 +315,32 @@ class CallRunner:
                 writes = bool(tool.changes(prepared.arguments))
         except ToolError as error:
             return PlannedCall(call, call_key(call), problem=str(error))
-        return PlannedCall(call, call_key(self._turn.as_recorded(prepared)), prepared, writes, tool.is_volatile)
+        key, once = call_key(self._turn.as_recorded(prepared)), writes and not tool.is_fenced
+        return PlannedCall(call, key, prepared, writes, once, tool.is_volatile)
 
     async def _result(self, planned: PlannedCall) -> ToolResult:
-        if planned.writes and (made := await self._turn.write_of_another(planned.key, self)):
-            self.guard.take_over(planned, EarlierCall(planned.call, made.result()))
-        # The guard comes first, so that nobody is asked about a call that would not run anyway.
-        result = self.guard.result_without_running(planned)
-        if result is not None:
-            if planned.problem or planned.key in self.guard.settled:
-                await self._emit(ToolReturned(result, 0.0))
-            return result
-        if not planned.writes:
-            return await self._run_allowed(planned)
-        with self._turn.write(planned.key, self) as outcome:
-            outcome.set_result(result := await self._run_allowed(planned))
-            return result
+        if not planned.once:
+            return await self._known_result(planned) or await self._run(planned)
+        async with self._turn.lock(planned.key):
+            made = self._turn.write_of_another(planned.key, self)
+            if made and planned.key not in self._taken:
+                self._taken.add(planned.key)
+                self.guard.take_over(planned, made, is_stale=planned.key != self._turn.newest)
+            return await self._known_result(planned) or await self._run(planned)
 
-    async def _run_allowed(self, planned: PlannedCall) -> ToolResult:
+    async def _known_result(self, planned: PlannedCall) -> ToolResult | None:
+        """Returns the result of a call that does not run."""
+        if result := self.guard.settled_result(planned):
+            await self._emit(ToolReturned(result, 0.0))
+            return result
+        result = self.guard.result_without_running(planned)
+        if result and planned.problem:
+            await self._emit(ToolReturned(result, 0.0))
+        return result
+
+    async def _run(self, planned: PlannedCall) -> ToolResult:
         """Returns the result of a call, or the objection to it."""
+        # Nobody is asked about a call that would not run anyway, so this comes last.
         if objection := await self._objection(planned):
             self.guard.remember_denied(planned, result := refusal(planned.call, objection))
             return result
@@ -311,10 +348,14 @@ class CallRunner:
             self.guard.interrupted.remove(planned.key)
             await self._emit(Warned(f"{planned.tool} was interrupted; as it only reads, it is run again."))
         async with self._places:
+            if planned.once:
+                self._turn.begin_write(planned.key, self, planned.call)
             await self._emit(ToolCalled(planned.call))
             started = monotonic()
             result = await self._manager.run(planned.call, planned.prepared)
             await self._emit(ToolReturned(result, monotonic() - started))
+        if planned.once and not is_given_up(result):
+            self._turn.end_write(planned.key, None if result.is_error else result)
         self.guard.learn(planned, result)
         return result
 
@@ -328,6 +369,15 @@ class CallRunner:
         word: Literal["allowed", "denied"] = "allowed" if decision.allowed else "denied"
         await self._emit(ToolDecided(call, word, decision.by, decision.reason))
         return "" if decision.allowed else refusal_words(call.name, decision)
+
+
+def is_given_up(result: ToolResult) -> bool:
+    """Checks for a call of which nobody knows whether it has taken effect, as it was given up while it ran."""
+    return result.is_error and GIVEN_UP in result.text
+
+
+def has_failed(result: ToolResult) -> bool:
+    return result.is_error and not is_given_up(result)
 
 
 def refusal(call: ToolCall, problem: str) -> ToolResult:

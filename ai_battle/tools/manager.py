@@ -21,6 +21,8 @@ from .results import ToolOutput, bounded_output, collect_prints
 
 MAX_OUTPUT = 32_000
 MAX_PRINTED = 4_000
+GIVEN_UP = "and was given up"
+"""Is in the error of a call that goes on after its timeout, or may have taken effect."""
 GRACE_SECONDS = 1.0
 
 
@@ -109,7 +111,7 @@ class ToolManager:
             raise
         if not task.done():
             await self._stop(task)
-            raise ToolError(f"{tool.name} did not answer within {tool.timeout:g} s and was given up")
+            raise ToolError(f"{tool.name} did not answer within {tool.timeout:g} s {GIVEN_UP}")
         if task.cancelled():
             raise ToolError(f"{tool.name} was cancelled")
         return task.result()

@@ -348,6 +348,16 @@ async def test_the_only_answer_of_the_requested_form_needs_no_votes_of_others(mo
     assert all("schema" in drop.reason or "JSON" in drop.reason for drop in kinds(log, DraftDropped))
 
 
+async def test_an_answer_of_a_wrong_form_is_served_before_none_at_all(models: Models) -> None:
+    models.small.says("")
+    models.peer.says('{"city": "Bern"}')
+    client = peer.create(models.client(models.small), None, peers=[models.client(models.peer)])
+    response = await client.complete(model_request("How many people live in Bern?", output_schema=FORM))
+    await client.aclose()
+
+    assert response.text == '{"city": "Bern"}'
+
+
 async def test_a_call_of_a_tool_that_is_there_needs_no_votes_for_one_that_is_not(models: Models) -> None:
     tool = ToolSpec("look", schema={"type": "object", "properties": {"what": {"type": "string"}}})
     models.small.says(call("lok", what="sun"))

@@ -298,10 +298,15 @@ def test_saying_the_same_again_in_a_conversation_is_stuck() -> None:
     ).stuck
 
 
-def test_a_short_answer_may_be_given_twice_and_not_three_times() -> None:
-    once = (user("Thanks, that's all."), assistant("You're welcome!"))
-    assert not assess("You're welcome!", "Thanks again, bye!", Context(history=once)).stuck
-    assert assess("You're welcome!", "Thanks again!", Context(history=(*once, user("Bye!"), once[1]))).stuck
+def test_a_short_answer_is_stuck_the_third_time_if_the_other_side_repeats_itself_too() -> None:
+    welcome = assistant("You're welcome!")
+    once = (user("Thanks again!"), welcome)
+    assert not assess("You're welcome!", "Thanks again!", Context(history=once)).stuck
+    assert assess("You're welcome!", "Thanks again!", Context(history=(*once, user("Bye!"), welcome))).stuck
+
+    asked = [message for n in (2, 3, 5) for message in (user(f"Is {n} prime?"), assistant("Yes."))]
+    request = ModelRequest((*asked, user("Is 7 prime?")))
+    assert not assess("Yes.", "Is 7 prime?", request).stuck
 
 
 def test_a_model_that_is_unsure_of_its_tokens_is_worth_less() -> None:

@@ -8,16 +8,20 @@ import pytest
 from ai_battle import ConversationManager
 from ai_battle.conversation.reading import read
 from ai_battle.core.events import TurnFinished
+from ai_battle.core.tooling import ToolReturned
 
 TOOLS = '''
+import time
 from pathlib import Path
 from ai_battle import tool
 
-@tool(writes=True)
+@tool(writes=True, timeout=0.2 if Path("slow").exists() else 60)
 def pay(to: str) -> str:
     """Pays."""
     with Path("paid").open("a") as file:
         print(to, file=file)
+    if Path("slow").exists():
+        time.sleep(1)
     if to == "nobody":
         raise ValueError("there is nobody of that name")
     return "receipt 4711"
@@ -87,3 +91,22 @@ async def test_another_draft_may_call_with_other_arguments_and_what_failed(tmp_p
         "nobody",
         "Eve",
     ]
+
+
+async def test_another_draft_is_told_what_else_was_changed_and_may_call_once_more(tmp_path: Path) -> None:
+    helper = says(call(), call(), ANSWER)
+    script = (call(), call("Eve"), "I cannot help with that, I do not know.")
+
+    assert await payments(tmp_path, script, {"strategy": "takeover", "secondary": helper}) == ["Ann", "Eve", "Ann"]
+    *_, answer = (event for _, event in read(tmp_path / "run") if isinstance(event, TurnFinished))
+    first, again = (result.text for step in answer.steps for result in step.tool_results)
+    assert "Something else was changed since. Make the call once more only if" in first
+    assert again == '{"result": "receipt 4711"}'
+
+
+async def test_a_call_that_was_given_up_may_have_paid_so_no_other_draft_makes_it(tmp_path: Path) -> None:
+    (tmp_path / "slow").touch()
+
+    assert await payments(tmp_path, PAYS, {"strategy": "peer", "peers": [says(*PAYS)]}) == ["Ann"]
+    results = [event.result.text for _, event in read(tmp_path / "run") if isinstance(event, ToolReturned)]
+    assert ["given up" in results[0], "The outcome is unknown" in results[1]] == [True, True]

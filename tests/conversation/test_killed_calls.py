@@ -76,7 +76,10 @@ def test_the_result_of_a_call_that_had_returned_before_the_kill_is_kept(nursery:
     events = play(nursery, "rounds", "usd")
 
     assert PAID.read_text().splitlines() == ["ann", "eve", "usd", "usd", "bob"]
-    assert results(events, "ann") == ['{"result": "ann was paid"}', '{"result": "eve was paid"}', '{"result": "1.08"}']
+    ann, *others = results(events, "ann")
+    assert ann.startswith('{"result": "ann was paid"}')
+    assert ann.endswith("Make the call once more only if it has to take effect a second time.")  # as eve was paid since
+    assert others == ['{"result": "eve was paid"}', '{"result": "1.08"}']
     assert "during pay" not in warnings(events)
 
 
@@ -124,7 +127,9 @@ async def test_a_participant_whose_turn_was_skipped_knows_what_it_had_done() -> 
     await paying(Path("run"), *answers, turns=2).run_discussion(log)
 
     assert PAID.read_text().splitlines().count("ann") == 1
-    assert results(log.events, "ann") == ['{"result": "ann was paid"}']
+    (told,) = results(log.events, "ann")
+    assert told.startswith('{"result": "ann was paid"}')
+    assert "it was not run again" in told
 
 
 async def test_a_fork_is_warned_of_what_later_turns_did() -> None:

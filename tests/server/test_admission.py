@@ -133,10 +133,18 @@ async def test_a_body_in_an_encoding_that_is_not_read_is_415_and_says_what_is(
     assert "gzip" in error["message"]
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+def members(data: bytes) -> bytes:
+    return gzip.compress(data[:9]) + gzip.compress(data[9:]) + bytes(512)
+
+
+def raw(data: bytes) -> bytes:
+    return zlib.compress(data, wbits=-zlib.MAX_WBITS)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, members, zlib.compress, raw])
 async def test_a_compressed_body_is_read(fakes: FakeProviders, tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
     body = pack(json.dumps({"model": "nobody", "max_tokens": 9, "messages": []}).encode())
-    encoding = "gzip" if pack is gzip.compress else "deflate"
+    encoding = "gzip" if pack in (gzip.compress, members) else "deflate"
     async with (
         serving(fakes, write_config(tmp_path, "")) as address,
         aiohttp.ClientSession(address, headers={"content-encoding": encoding}) as session,

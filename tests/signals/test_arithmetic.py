@@ -60,6 +60,8 @@ FAIL = {
     "2.5 * 500 g = 1.5 kg": (1250, 1.5),
     "70 cm + 50 cm = 1.3 m": (120, 1.3),
     "3 weeks * 7 days = 24 days": (21, 24),
+    "8 people * 3 slices = 240 slices": (24, 240),
+    "48 cookies / 4 kids = 4 cookies": (12, 4),
     "5.4 + 7.8 + 10.5 = 22.7 km": (23.7, 22.7),
     "2.4 billion / 60 = 45 million": (0.04, 45),
 }
@@ -85,6 +87,8 @@ NO_CLAIMS = [
     "1 year + 6 months = 18 months",
     "250 thousand + 1.5 million = 1.75 million",
     "3m + 2 = 8",
+    "$3 + 50 cents = $3.50",
+    "1 thousand + 200 = 1200",
 ]
 
 

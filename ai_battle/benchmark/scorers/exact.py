@@ -20,8 +20,9 @@ _FENCED = re.compile(r"(`{3,8}|~{3,8})\w{0,20}\n(.*?)\n?\1", re.DOTALL)
 _SENTENCES = re.compile(r"(?<=[^\d\s])[.!?;](?=\s|$)|\n|\u3002")
 _SAID_OF = re.compile(
     r"(?::\s|\uff1a|\b(?:is|are|was|were|be|as|ist|sind|war|waren|lautet|est|es|\u00e8|\u00e9)\b"
-    r"|\b(?:say|think|guess|believe|argue|choose|pick|go(?:ing)? with|(?:call|label|rate) (?:it|this|that)"
-    r"|sagen?|denke|glaube|meine|tippe auf)\b,?|\b(?:it|that|this|he|she)['\u2019]s\b)\s*",
+    r"|\bi(?:['\u2019](?:d|m|ll)| would| will| am)? (?:say|think|guess|believe|argue|choose|pick|go(?:ing)? with"
+    r"|(?:call|label|rate) (?:it|this|that))\b,?|\bich (?:w\u00fcrde )?(?:sagen?|denke|glaube|meine|tippe auf)\b,?"
+    r"|\b(?:it|that|this|he|she)['\u2019]s\b)\s*",
     re.IGNORECASE,
 )
 _LEADING_WORDS = re.compile(

@@ -38,6 +38,11 @@ _CHOICE = re.compile(
 _PLACEHOLDER = re.compile(
     r"str(?:ing)?|int(?:eger)?|number|float|bool(?:ean)?|<[^<>]{1,80}>|\.\.\.|…|\{\{?[\w ]{1,80}\}?\}|\[[A-Z_ ]{2,80}\]"
 )
+# A sentence that begins with what the writer does now; which of its other words are verbs is no matter then.
+_ACT = re.compile(
+    r"(?:(?:ok|okay|sure|now|then|next|first|finally|so|and),? )*"
+    r"(?:i'll|i will|let me|(?:i'm |i am )?(?:now )?\w{2,30}ing|(?:puis )?(?:je vais|j'\w+e))\b"
+)
 _FINAL = ".!…。！।"
 _CLOSING = ":： " + _FINAL
 _TOKENS = ("<|", "<｜", "[TOOL")
@@ -190,6 +195,7 @@ def _announcement_kind(text: str, piece: Piece, before: str, *, writes: bool) ->
 
 def _sentence_kind(sentence: str, care: int) -> ProposalKind | None:
     """Returns the kind that a sentence leading up to a call gives it, by the `_MOODS` up to the level `care`."""
+    care = min(care, 1) if _ACT.match(sentence.strip()) else care
     clauses = [clause.strip() for clause in _CLAUSE_END.split(sentence)]
     places = {"sentence": [sentence], "clauses": clauses, "last": clauses[-1:], "main": [_main_clause(clauses)]}
     for kind, words, find, place, level in _MOODS:

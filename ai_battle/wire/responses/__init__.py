@@ -85,8 +85,7 @@ def decode_request(body: Mapping[str, Any]) -> ModelRequest:
 
     Keeps all fields except the conversation in `extra` too, as the answer repeats them.
     """
-    if isinstance(body, Mapping):  # before the check, as a body with a stored prompt has no input
-        _refuse(body)
+    _refuse(body)  # before the check, as a body with a stored prompt has no input
     check(body, _REQUEST)
     with readable_request("Responses"):
         system, messages = _split_system(decode_input(body["input"]))
@@ -118,7 +117,7 @@ def _split_system(messages: list[Message]) -> tuple[list[str], tuple[Message, ..
 
 def _refuse(body: Mapping[str, Any]) -> None:
     for name, why in UNSUPPORTED.items():
-        if body.get(name) not in (*EMPTY_VALUES, False):
+        if isinstance(body, Mapping) and body.get(name) not in (*EMPTY_VALUES, False):
             raise ConfigError(f"{name} is not supported: {why}.")
 
 

@@ -161,7 +161,7 @@ class CallGuard:
     def settled_result(self, planned: PlannedCall) -> ToolResult | None:
         """Returns the result of an equal call made for this turn before; None if there is none, or it was told.
 
-        From then on this answer's own calls count. An unknown outcome is never told for good.
+        From then on this answer's own calls count. An unknown outcome stays unknown.
         """
         key = planned.key
         if (settled := self._settled.get(key)) is None:

@@ -15,7 +15,6 @@ from .apis import (
     ModelCard,
     Question,
     arguments_object,
-    arguments_text,
     characters,
     event,
     identity,
@@ -170,7 +169,7 @@ def _text_events(index: int, text: str, chunks: int) -> tuple[bytes, ...]:
 
 
 def _call_events(index: int, call: ToolCall) -> Iterable[bytes]:
-    arguments = arguments_text(call)
+    arguments = call.arguments_text
     deltas = [{"type": "input_json_delta", "partial_json": piece} for piece in ("", *slices(arguments, 12))]
     return _block_events(index, _call_start(call), deltas)
 

@@ -137,10 +137,6 @@ def event(body: Any, name: str = "") -> bytes:
     return (f"event: {name}\n".encode() if name else b"") + b"data: " + dumps(body) + b"\n\n"
 
 
-def arguments_text(call: ToolCall) -> str:
-    return call.malformed or json.dumps(call.arguments, ensure_ascii=False)
-
-
 def arguments_object(call: ToolCall) -> Any:
     """Returns the arguments for APIs that carry them as JSON. Malformed ones can only be a string there."""
     return json.loads(json.dumps(call.arguments)) if not call.malformed else call.malformed

@@ -15,7 +15,6 @@ from .apis import (
     Json,
     ModelCard,
     Question,
-    arguments_text,
     event,
     identity,
     slices,
@@ -132,7 +131,7 @@ def _text_events(model: str, field: str, text: str, chunks: int) -> tuple[bytes,
 
 
 def _call(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": arguments_text(call)}
+    function = {"name": call.name, "arguments": call.arguments_text}
     return {**identity(call), "type": "function", "function": function}
 
 

@@ -141,7 +141,7 @@ class CallGuard:
     def take_over(self, planned: PlannedCall, earlier: EarlierCall, *, is_stale: bool) -> None:
         """Remembers a call made for this turn before. None that may write is run again at once, unless it failed."""
         result, key = earlier.result, planned.key
-        if result and has_failed(result):
+        if result and result.is_error and not is_given_up(result):
             return
         self._unasked.add(key)
         if planned.writes:
@@ -167,9 +167,7 @@ class CallGuard:
         if (settled := self._settled.get(key)) is None:
             return None
         self._now.keys.append(key)
-        self._now.replayed += key not in self._unasked
-        self._now.has_news |= key in self._unasked
-        self._unasked.discard(key)
+        self._count_told(key)
         if not settled.is_error:
             del self._settled[key]
             if key in self._stale:
@@ -189,9 +187,7 @@ class CallGuard:
         round_, seen = self._seen.get(key, (0, None))
         known = self._known.get(key) or (seen if round_ == self.rounds else None)
         if known:
-            self._now.replayed += key not in self._unasked
-            self._now.has_news |= key in self._unasked
-            self._unasked.discard(key)
+            self._count_told(key)
             return replace(known, call=planned.call)
         if planned.tool in self.excluded:
             words = f"{planned.tool} failed {MAX_FAILURES} times running and can't be used any more in this answer"
@@ -202,6 +198,12 @@ class CallGuard:
         self._calls += 1
         book_tool_call()
         return None
+
+    def _count_told(self, key: str) -> None:
+        """Counts a result that is told without a run; of a call made before this answer, the first time is news."""
+        self._now.replayed += key not in self._unasked
+        self._now.has_news |= key in self._unasked
+        self._unasked.discard(key)
 
     def count_unreadable(self, text: str) -> None:
         """Counts an answer whose calls can't be read."""
@@ -374,10 +376,6 @@ class CallRunner:
 def is_given_up(result: ToolResult) -> bool:
     """Checks for a call of which nobody knows whether it has taken effect, as it was given up while it ran."""
     return result.is_error and GIVEN_UP in result.text
-
-
-def has_failed(result: ToolResult) -> bool:
-    return result.is_error and not is_given_up(result)
 
 
 def refusal(call: ToolCall, problem: str) -> ToolResult:

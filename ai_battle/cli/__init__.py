@@ -1,10 +1,10 @@
-"""The command line: one module per command, imported when the command is used."""
+"""The command line: modules of one or two commands each, imported when a command is used."""
 
 import ast
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -16,17 +16,25 @@ from ..core.errors import AIBattleError, ConfigError, translate_errors
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
-COMMANDS = (
-    "ask", "bench", "calibrate", "configs", "council", "doctor", "export", "fork", "init", "judge", "lessons", "mcp",
-    "models", "pair", "replay", "resume", "run", "runs", "schema", "serve", "show", "talk", "tools", "ui", "validate",
-)  # fmt: skip
+COMMANDS: Mapping[str, str] = {
+    name: f"{name}.command"
+    for name in (
+        "ask", "bench", "calibrate", "configs", "doctor", "fork", "judge", "models", "pair", "run", "runs", "serve",
+        "show", "talk", "tools", "ui", "validate",
+    )
+} | {
+    "council": "ask.council", "export": "show.export_command", "init": "configs.init",
+    "lessons": "pair.lessons_command", "mcp": "ui.mcp_command", "replay": "fork.replay_command",
+    "resume": "run.resume", "schema": "configs.schema",
+}  # fmt: skip
+"""The module and the function of each command."""
 
 
 class Commands(click.Group):
     """Imports the module of a command when it is used: importing all would cost each start a tenth of a second."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS]
+        return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -34,7 +42,8 @@ class Commands(click.Group):
         # Imported modules stay for good, so collecting garbage among them would waste a tenth of each start.
         gc.disable()
         try:
-            command: click.Command = import_module(f"{__name__}.{cmd_name}").command
+            module, _, function = COMMANDS[cmd_name].partition(".")
+            command: click.Command = getattr(import_module(f"{__name__}.{module}"), function)
         finally:
             gc.freeze()
             gc.enable()
@@ -54,14 +63,15 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         room = formatter.width - 6 - max(map(len, COMMANDS))
         with formatter.section("Commands"):
-            shown = (click.Command(name, help=_docstring(name)) for name in COMMANDS)
+            shown = (click.Command(name, help=_docstring(name)) for name in sorted(COMMANDS))
             formatter.write_dl([(command.name or "", command.get_short_help_str(room)) for command in shown])
 
 
 def _docstring(name: str) -> str:
     """Returns the help of a command from its source: to import all of them would take seconds."""
-    tree = ast.parse((Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8"))
-    (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "command")
+    module, _, command = COMMANDS[name].partition(".")
+    tree = ast.parse((Path(__file__).parent / f"{module}.py").read_text(encoding="utf-8"))
+    (function,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == command)
     return ast.get_docstring(function) or ""
 
 

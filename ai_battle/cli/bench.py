@@ -34,9 +34,19 @@ from ..core.telemetry import set_up_telemetry
 from ..reporting.figures import dollars
 from . import DONE, FAILED, INTERRUPTED
 from .bench_output import ProgressDisplay, forecast_line, show, show_comparison
-from .options import FOLDER, UNCLAIMED, address, allow_unsandboxed, as_json, executor, quiet, together, trust
+from .options import (
+    FOLDER,
+    UNCLAIMED,
+    address,
+    allow_unsandboxed,
+    as_json,
+    executor,
+    quiet,
+    require_trust_in,
+    together,
+    trust,
+)
 from .output import print_json
-from .trust import require_trust_in
 
 for_samples = together(executor, address, quiet, trust, allow_unsandboxed, as_json)
 """Options of commands that play samples."""

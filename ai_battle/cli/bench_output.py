@@ -18,8 +18,7 @@ from ..core.texts import about, printable
 from ..reporting.benchmark_report import REPORT, write_benchmark_reports
 from ..reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks, quality_on
 from ..reporting.figures import NO_FIGURE, TASKS, clock, count_of, dollars, percent, seconds, with_sign
-from .output import print_json
-from .tables import show_columns
+from .output import print_json, show_columns
 
 OFTEN, SELDOM = 0.2, 10.0
 """Seconds between two updates, on a terminal and elsewhere."""

@@ -20,10 +20,9 @@ from ..core.files import cache_directory
 from ..providers._endpoints import provider_traits
 from ..tools.loading import GROUP as TOOLS
 from ..tools.sandbox import NoFence, choose
+from .models import SurveyedProvider, survey
 from .options import as_json
-from .output import print_json
-from .survey import SurveyedProvider, survey
-from .tables import show_rows
+from .output import print_json, show_rows
 
 MARKS = {"ok": ("✓", "green"), "missing": ("✗", "red"), "optional": ("·", "yellow")}
 

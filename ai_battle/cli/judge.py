@@ -23,8 +23,7 @@ from ..reporting.figures import count_of
 from . import DONE, FAILED
 from .arguments import MODEL, RunName
 from .options import USD, as_json, quiet
-from .output import bill, print_json, tokens, without_secrets
-from .tables import show_rows
+from .output import bill, print_json, show_rows, tokens, without_secrets
 
 Judge: TypeAlias = Callable[[Path], Awaitable[Verdict]]
 

@@ -5,24 +5,53 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from ..assembly.models import create_client
 from ..core.client import ModelClient
-from ..core.errors import ProviderError
+from ..core.errors import ConfigError, ProviderError
 from ..core.events import EventLog, TextDelta
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec, object_schema
 from ..core.messages import user
-from ..providers._capabilities import NAMES, ListedModel, ModelCapabilities, capabilities
+from ..providers._capabilities import NAMES, ListedModel, ModelCapabilities, capabilities, list_models
+from ..providers._endpoints import known_providers, provider_traits
 from ..providers._names import ModelName, parse
 from ..providers._prices import FREE_PRICE, TokenPrice, price
 from .arguments import MODEL
 from .options import as_json
-from .output import print_json
-from .survey import SurveyedProvider, survey
-from .tables import show_rows
+from .output import print_json, show_rows
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedProvider:
+    """A provider's `state`: ready, not set up (no key or address), or out of reach for the reason in `message`."""
+
+    provider: str
+    state: Literal["ready", "not set up", "out of reach"]
+    models: tuple[ListedModel, ...] = ()
+    message: str = ""
+
+
+def survey(providers: Sequence[str] = ()) -> Sequence[SurveyedProvider]:
+    """Asks `providers`, by default all that can be asked here."""
+    traits = {name: provider_traits(name) for name in known_providers()}
+    chosen = providers or [name for name, each in traits.items() if not (each.recited or each.human)]
+
+    async def ask_all() -> Sequence[SurveyedProvider]:
+        return await asyncio.gather(*map(_survey_one, chosen))
+
+    return asyncio.run(ask_all())
+
+
+async def _survey_one(provider: str) -> SurveyedProvider:
+    try:
+        return SurveyedProvider(provider, "ready", await list_models(provider))
+    except ConfigError as error:
+        return SurveyedProvider(provider, "not set up", message=str(error))
+    except ProviderError as error:
+        return SurveyedProvider(provider, "out of reach", message=str(error))
 
 
 @click.group("models")

@@ -1,6 +1,7 @@
 """Options and option types that several commands share."""
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from pathlib import Path
@@ -8,6 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
+from ..assembly.discussion import named_code
+from ..assembly.trust import is_trusted, remember_trust, trust_digest
+from ..config.documents import ConfigDocument
+from ..config.loading import LoadedDiscussion
 from ..core.errors import ConfigError
 from ..core.files import state_directory
 from ..core.object_store import WorkingCopy, is_address
@@ -167,3 +172,20 @@ class WithStrategies(click.Command):
         others = ", ".join(name for name in measured if not measured[name])
         self.epilog = f"Strategies of pairs: {known}; experimental, as no figure of theirs was measured yet: {others}."
         super().format_epilog(ctx, formatter)
+
+
+def require_trust(loaded: LoadedDiscussion, *, given: bool, ask: bool = True) -> None:
+    """Asks for trust in the code that a discussion names."""
+    require_trust_in(loaded, named_code(loaded), given=given, ask=ask)
+
+
+def require_trust_in(loaded: ConfigDocument, code: Iterable[str], *, given: bool, ask: bool = True) -> None:
+    """Asks on a terminal and remembers the answer. Elsewhere raises a `ConfigError` saying how to give it."""
+    modules = ", ".join(code)
+    digest = trust_digest(loaded, code)
+    if not modules or given or is_trusted(digest):
+        return
+    if not ask or not sys.stdin.isatty():
+        raise ConfigError(f"{loaded.shown} runs code of its own ({modules}). If you know it, say so: --trust")
+    click.confirm(f"{loaded.shown} runs code of its own: {modules}. Do you trust it?", abort=True, err=True)
+    remember_trust(digest)

@@ -1,12 +1,15 @@
-"""Formats JSON, usage and opening messages for people and programs, without control characters and secrets."""
+"""Formats JSON, usage, tables and opening messages for people and programs, without control characters and secrets."""
 
 import json
 import os
-from collections.abc import Iterable
+import shutil
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from rich.cells import cell_len
 
 from ..core.errors import ConfigError
 from ..core.exchange import Usage
@@ -77,3 +80,80 @@ def _opening_part(part: Part) -> str:
         case Image() | Document():
             return f"[{attachment(part)}]\n\n"
     return ""
+
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+PIPE_WIDTH = 200
+COLUMN_GAP = 2
+MIN_NAME_WIDTH = 12
+Column = Sequence[str]
+"""The head, then a cell for each row."""
+
+
+def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] = ()) -> None:
+    """Prints rows in columns, leaving out empty ones; `dim` holds the indices of dim rows."""
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
+    telling = [column for column in columns if set(column[1:]) != {"\N{EN DASH}"}]
+    for number, part in enumerate(column_groups(names, telling, room)):
+        if number:
+            click.echo()
+        _show(_table(names, part, dim))
+
+
+def column_groups(names: Column, columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
+    """Groups columns that fit next to the names, then the next ones. Names that are too long wrap."""
+    left = room - min(_width(names), max(MIN_NAME_WIDTH, room // 3))
+    part: list[Column] = []
+    taken = 0
+    for column in columns:
+        if part and taken + COLUMN_GAP + _width(column) > left:
+            yield part
+            part, taken = [], 0
+        part.append(column)
+        taken += COLUMN_GAP + _width(column)
+    yield part
+
+
+def _width(column: Column) -> int:
+    return max(map(cell_len, column))
+
+
+def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> "Table":
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column(names[0], overflow="fold", min_width=min(_width(names), MIN_NAME_WIDTH))
+    for column in columns:
+        table.add_column(column[0], justify="right", no_wrap=True)
+    for place, cells in enumerate(zip(names[1:], *(column[1:] for column in columns), strict=True)):
+        table.add_row(*cells, style="dim" if place in dim else None)
+    return table
+
+
+def show_rows(heads: Sequence[str], rows: Iterable[Iterable[str]], *, err: bool = False, **options: Any) -> None:
+    """Shows rows under `heads`, wrapping cells that are too long; `options` are passed to rich.
+
+    Cells may be styled with `click.style`.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, **{"padding": (0, COLUMN_GAP, 0, 0), **options})
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    for cells in rows:
+        table.add_row(*map(Text.from_ansi, cells))
+    _show(table, err=err)
+
+
+def _show(table: "Table", *, err: bool = False) -> None:
+    """Prints a table as wide as the terminal, without trailing spaces or markup of cell texts."""
+    from rich.console import Console
+
+    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False, markup=False, emoji=False)
+    with console.capture() as shown:
+        console.print(table)
+    for line in shown.get().splitlines():
+        click.echo(line.rstrip(), err=err)

@@ -1,6 +1,9 @@
-"""`ai-battle run`: plays one discussion, or a series of it, live on the terminal."""
+"""`ai-battle run` and `resume`: play one discussion, or a series of it, live on the terminal."""
 
+import sys
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +12,14 @@ import click
 from ..assembly.models import NO_RECORDING, RecordingFiles
 from ..config.loading import LoadedDiscussion
 from ..conversation.manager import ConversationManager
+from ..conversation.reading import messages
+from ..conversation.run_config import of_run
 from ..conversation.setup import load_checked
 from ..core.ledger import SpendingLimits
+from ..core.texts import printable
 from ..executors import LOCAL
-from .arguments import config
+from ..reporting.account import account
+from .arguments import config, run_dir_to_write
 from .live import ViewOptions
 from .options import (
     FOLDER,
@@ -23,13 +30,14 @@ from .options import (
     for_several,
     for_tools,
     quiet,
+    require_trust,
     shortcuts,
     turns,
     verbose,
 )
 from .running import Display, run
+from .screen import show_paragraph
 from .terminal import with_approval
-from .trust import require_trust
 
 MOST_RUNS = 1000
 SEVERAL = "a folder, --modes, --repeat and --executor"
@@ -129,3 +137,40 @@ def _forecast(loaded: LoadedDiscussion, how: dict[str, Any], **several: Any) -> 
 
     show_forecast(loaded, as_json=how["as_json"], **several)
     return 0
+
+
+SHOWN, LONGEST = 3, 1_500
+"""Messages that are shown before a run continues, and characters of each."""
+
+
+@click.command("resume")
+@run_dir_to_write
+@click.option("--accept-changes", is_flag=True, help="Continue although config.yaml has changed since the start.")
+@quiet
+@for_tools
+def resume(run_dir: Path, accept_changes: bool, quiet: bool, approve: str, **how: bool) -> int:
+    """Continue the run of RUN_DIR. Finished turns are not repeated, and a finished run stays as it is."""
+    loaded = with_approval(of_run(run_dir), approve)
+    require_trust(loaded, given=how["trust"])
+    if not (quiet or how["as_json"]) and sys.stdout and sys.stdout.isatty():
+        _show_last_messages(run_dir)
+    options = replace(ViewOptions.of(loaded), spent=account(run_dir).usage)
+    display = Display(quiet, how["as_json"], options)
+    manager = ConversationManager.from_config(
+        loaded,
+        ask=display.person.line,
+        allow_unsandboxed=how["allow_unsandboxed"],
+        approve=display.person.approve,
+    )
+    return run(partial(manager.resume, run_dir, accept_changes=accept_changes), display, str(run_dir))
+
+
+def _show_last_messages(run_dir: Path) -> None:
+    """Shows the last messages, so that the user knows where the talk stopped; of a long message its end."""
+    all_messages = messages(run_dir)
+    for message in all_messages[-SHOWN:]:
+        text = printable(message.text.strip())
+        click.secho(f"{printable(message.speaker) or 'The topic'}:", bold=True)
+        show_paragraph(f"[...] {text[-LONGEST:]}" if len(text) > LONGEST else text)
+    if len(all_messages) > SHOWN:
+        click.secho(f"These are the last {SHOWN} of {len(all_messages)} messages.", dim=True)

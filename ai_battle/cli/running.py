@@ -31,9 +31,8 @@ from ..reporting.sentences import help_document, sentence, verdict_words
 from ..wire.genai import message_to_json, usage_to_json
 from . import DONE, FAILED, INTERRUPTED
 from .live import LiveView, PlainLines, ViewOptions, view
-from .output import bill, print_json, without_secrets
+from .output import bill, print_json, show_columns, without_secrets
 from .screen import show_paragraph
-from .tables import show_columns
 from .terminal import TerminalPrompt
 
 ENDINGS = {"done": "Done", "limit": "Stopped by a limit", "failed": "Failed", "interrupted": "Interrupted"}

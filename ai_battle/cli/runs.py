@@ -15,8 +15,7 @@ from ..reporting.exports import export, write_reports, write_whole
 from ..reporting.figures import count_of, dollars
 from .arguments import RunName
 from .options import as_json
-from .output import print_json
-from .tables import show_rows
+from .output import print_json, show_rows
 
 SHOWN = 20
 LINE_CHARACTERS = 140

@@ -29,10 +29,9 @@ from ..reporting.account import account
 from ..reporting.comparison import COMPARISON, ComparedRun, MeasuredChange, measured_changes, write_comparison
 from ..reporting.figures import clock, count_of, dollars
 from . import INTERRUPTED
-from .output import bill, print_json, tokens
+from .output import bill, print_json, show_rows, tokens
 from .planned import DISCUSSION, MODE, PlannedRun, RunPlayer
 from .running import Display, document, exit_code, play, play_together, print_summary
-from .tables import show_rows
 
 LONGEST_REASON = 300
 

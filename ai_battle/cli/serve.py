@@ -12,8 +12,7 @@ import click
 from ..server.config import ConfigSource, ServerConfig
 from ..server.running import serve, serve_as_worker, serve_with_workers
 from ..server.workers import Worker, WorkerFailed
-from .options import WithStrategies, trust
-from .trust import require_trust_in
+from .options import WithStrategies, require_trust_in, trust
 
 
 @click.command("serve", cls=WithStrategies)

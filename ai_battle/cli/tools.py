@@ -23,10 +23,8 @@ from ..tools.mcp.servers import McpServers
 from ..tools.sandbox import NoFence
 from ..wire.dialects.schemas import signature
 from .arguments import config as config_argument
-from .options import as_json, trust
-from .output import print_json
-from .tables import show_rows
-from .trust import require_trust
+from .options import as_json, require_trust, trust
+from .output import print_json, show_rows
 
 LACKS_A_FENCE = 3
 drop_ins = click.option(

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from ai_battle.benchmark.store import Store
-from ai_battle.cli.tables import column_groups
+from ai_battle.cli.output import column_groups
 from ai_battle.core.files import lock_directory
 from ai_battle.testing import FakeProviders
 from tests.benchmark.suites import ALWAYS_4, KNOWS, SUMS, suite

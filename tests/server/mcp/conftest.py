@@ -16,7 +16,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, TextContent
 
-from ai_battle.cli.trust import require_trust
+from ai_battle.cli.options import require_trust
 from ai_battle.server.mcp import create_server
 from ai_battle.server.mcp_tools import FolderTools
 from ai_battle.testing import FakeProviders

@@ -13,10 +13,9 @@ from ..config.collaboration import HelperSettings
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, Unscripted
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ToolCallDelta, ignore
-from ..core.exchange import ModelRequest, ModelResponse, Usage
+from ..core.exchange import ModelRequest, ModelResponse, Usage, estimate_message, estimate_request
 from ..core.ledger import book
 from ..core.messages import assistant
-from ..core.tokens import estimate_message, estimate_request
 from ..providers._calls import ProviderCaller
 from ..providers._endpoints import provider_traits
 from ..providers._filters import NamedClient

@@ -9,8 +9,7 @@ from typing import Any
 from ..assembly import strategies
 from ..assembly.models import Model
 from ..config.collaboration import Help, HelperSettings
-from ..core.exchange import Usage
-from ..core.tokens import estimate_text
+from ..core.exchange import Usage, estimate_text
 from .clients import ClientPool
 from .intervals import known_sum
 from .scoring import judges

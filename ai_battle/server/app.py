@@ -12,10 +12,9 @@ from aiohttp import web
 
 from ..core.client import ModelClient
 from ..core.errors import AIBattleError, translate_errors
-from ..core.exchange import RawBody
+from ..core.exchange import RawBody, estimate_request
 from ..core.ledger import charge_to
 from ..core.telemetry import request_span
-from ..core.tokens import estimate_request
 from ..providers._breaker import upstream_at
 from ..wire.blocks import Failure
 from ..wire.requests import decode_body_and_head

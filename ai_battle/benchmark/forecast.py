@@ -13,8 +13,7 @@ from ..core.exchange import Usage, estimate_text
 from .clients import ClientPool
 from .intervals import known_sum
 from .scoring import judges
-from .settings import RECORDED, Setting
-from .suite import DATASET_KEY, Suite
+from .suite import DATASET_KEY, RECORDED, Setting, Suite
 from .tasks import Task
 
 USUAL_ANSWER = 350

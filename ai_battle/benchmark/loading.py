@@ -37,7 +37,7 @@ SUITE = FileKind(
     "benchmark",
     SuiteFile,
     BenchmarkFile,
-    lambda tree: (rename_keys_below(tree, ("benchmark", "settings"), "primary", "model"), ()),
+    lambda tree, variables: (rename_keys_below(tree, ("benchmark", "settings"), "primary", "model"), ()),
 )
 
 

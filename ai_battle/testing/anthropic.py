@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.exchange import Usage
 from ..core.messages import ToolCall
@@ -38,6 +38,18 @@ class FakeAnthropic(FakeApi):
     name = "anthropic"
     ping = event({"type": "ping"}, "ping")
     parameters = ("temperature", "top_p", "top_k", "stop_sequences", "thinking")
+    errors: ClassVar[Mapping[str, tuple[int, str]]] = {
+        "quota": (
+            400,
+            "Your credit balance is too low to access the Anthropic API. "
+            "Please go to Plans & Billing to upgrade or purchase credits.",
+        ),
+        "context_length": (400, "prompt is too long: 213462 tokens > 200000 maximum"),
+        "tools_unsupported": (400, "'{model}' does not support tool types: custom."),
+        "parameter_refused": (400, "{subject}: Extra inputs are not permitted"),
+        "overloaded": (529, "Overloaded"),
+        "not_found": (404, "model: {model}"),
+    }
 
     def question(self, path: str, query: Mapping[str, str], body: Json) -> Question | None:
         if path != "/v1/messages":
@@ -85,18 +97,7 @@ class FakeAnthropic(FakeApi):
         return b"".join(self.stream(Reply(), question).all)
 
     def error(self, problem: ApiError) -> tuple[int, Json]:
-        poor = (
-            "Your credit balance is too low to access the Anthropic API. "
-            "Please go to Plans & Billing to upgrade or purchase credits."
-        )
-        status, message = problem.status_and_message({
-            "quota": (400, poor),
-            "context_length": (400, "prompt is too long: 213462 tokens > 200000 maximum"),
-            "tools_unsupported": (400, f"'{problem.model}' does not support tool types: custom."),
-            "parameter_refused": (400, f"{problem.subject}: Extra inputs are not permitted"),
-            "overloaded": (529, "Overloaded"),
-            "not_found": (404, f"model: {problem.model}"),
-        })  # fmt: skip
+        status, message = self.status_and_message(problem)
         kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "api_error")
         return status, {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_fake"}
 

@@ -7,7 +7,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ..core.messages import ToolCall
 from .replies import Reply
@@ -60,11 +60,6 @@ class ApiError:
     subject: str = ""
     retry_after: float | None = None
 
-    def status_and_message(self, special: Mapping[str, tuple[int, str]]) -> tuple[int, str]:
-        """Returns its status and message: the API's own for its kind, if there are."""
-        usual = (self.status, self.subject or f"The fake answers with status {self.status}.")
-        return special.get(self.kind, usual)
-
 
 @dataclass(frozen=True, slots=True)
 class FakeStream:
@@ -80,9 +75,13 @@ class FakeStream:
 
 
 class FakeApi(ABC):
-    """One provider's API. `ping` keeps a stream open without content."""
+    """One provider's API. `ping` keeps a stream open without content.
+
+    `errors` are the status and the words of an error by its kind, with `{model}` and `{subject}` filled in.
+    """
 
     name: str
+    errors: ClassVar[Mapping[str, tuple[int, str]]]
     stream_type = "text/event-stream"
     ping = b": keep-alive\n\n"
     parameters: tuple[str, ...] = ()
@@ -113,6 +112,11 @@ class FakeApi(ABC):
     @abstractmethod
     def error(self, problem: ApiError) -> tuple[int, Json]:
         """Returns the status and the body of an error."""
+
+    def status_and_message(self, problem: ApiError) -> tuple[int, str]:
+        status, words = self.errors.get(problem.kind, (problem.status, "{subject}"))
+        said = words.format(model=problem.model, subject=problem.subject)
+        return status, said or f"The fake answers with status {status}."
 
     def error_event(self, problem: ApiError) -> bytes:
         """Returns an error as an event in the middle of a stream."""

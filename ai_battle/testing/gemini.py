@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.messages import ToolCall
 from .apis import (
@@ -34,6 +34,22 @@ _STATUS = {
 class FakeGemini(FakeApi):
     name = "gemini"
     parameters = ("temperature", "topP", "topK", "seed", "thinkingConfig")
+    errors: ClassVar[Mapping[str, tuple[int, str]]] = {
+        "quota": (429, "You exceeded your current quota, please check your plan and billing details."),
+        "daily_quota": (429, "You exceeded your current quota. Please retry in 36s."),
+        "wrong_key": (400, "API key not valid. Please pass a valid API key."),
+        "context_length": (
+            400,
+            "The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).",
+        ),
+        "tools_unsupported": (400, "Function calling is not enabled for models/{model}"),
+        "parameter_refused": (
+            400,
+            "Invalid JSON payload received. Unknown name \"{subject}\" at 'generation_config': Cannot find field.",
+        ),
+        "overloaded": (503, "The model is overloaded. Please try again later."),
+        "not_found": (404, "models/{model} is not found for API version v1beta, or is not supported."),
+    }
 
     def question(self, path: str, query: Mapping[str, str], body: Json) -> Question | None:
         found = _METHOD.match(path)
@@ -78,22 +94,7 @@ class FakeGemini(FakeApi):
         return {"candidates": [], **_frame(Reply(), question)}
 
     def error(self, problem: ApiError) -> tuple[int, Json]:
-        model, subject = problem.model, problem.subject
-        quota = "You exceeded your current quota, please check your plan and billing details."
-        too_long = "The input token count (1200293) exceeds the maximum number of tokens allowed (1048576)."
-        unknown = (
-            f"Invalid JSON payload received. Unknown name \"{subject}\" at 'generation_config': Cannot find field."
-        )
-        status, message = problem.status_and_message({
-            "quota": (429, quota),
-            "daily_quota": (429, "You exceeded your current quota. Please retry in 36s."),
-            "wrong_key": (400, "API key not valid. Please pass a valid API key."),
-            "context_length": (400, too_long),
-            "tools_unsupported": (400, f"Function calling is not enabled for models/{model}"),
-            "parameter_refused": (400, f"Invalid JSON payload received. {unknown}"),
-            "overloaded": (503, "The model is overloaded. Please try again later."),
-            "not_found": (404, f"models/{model} is not found for API version v1beta, or is not supported."),
-        })  # fmt: skip
+        status, message = self.status_and_message(problem)
         error = {"code": status, "message": message, "status": _STATUS.get(status, "UNKNOWN")}
         if details := list(_details(problem)):
             error["details"] = details

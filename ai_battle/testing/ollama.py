@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.messages import ToolCall
 from .apis import (
@@ -20,13 +20,22 @@ from .apis import (
 from .replies import Reply, pieces
 
 _NANOSECONDS_PER_TOKEN = 2_000_000
+_DETAILS = {"format": "gguf", "family": "llama", "parameter_size": "1.0B", "quantization_level": "Q4_K_M"}
 
 
 class FakeOllama(FakeApi):
     name = "ollama"
     stream_type = "application/x-ndjson"
     ping = b"\n"
-    parameters = ("think", "format", "keep_alive")
+    parameters = ("think",)
+    errors: ClassVar[Mapping[str, tuple[int, str]]] = {
+        "quota": (429, "you have reached your weekly usage limit, please upgrade to continue"),
+        "context_length": (400, "the input length exceeds the context length"),
+        "tools_unsupported": (400, "registry.ollama.ai/library/{model} does not support tools"),
+        "parameter_refused": (400, '"{model}" does not support thinking'),
+        "overloaded": (503, "server busy, please try again. maximum pending requests exceeded"),
+        "not_found": (404, "model '{model}' not found"),
+    }
 
     def question(self, path: str, query: Mapping[str, str], body: Json) -> Question | None:
         if path != "/api/chat":
@@ -71,16 +80,7 @@ class FakeOllama(FakeApi):
         return dumps(self.body_without_answer(question)) + b"\n"
 
     def error(self, problem: ApiError) -> tuple[int, Json]:
-        model, subject = problem.model, problem.subject
-        invalid = f'"{model}" does not support thinking' if subject == "think" else f"invalid value for {subject}"
-        status, message = problem.status_and_message({
-            "quota": (429, "you have reached your weekly usage limit, please upgrade to continue"),
-            "context_length": (400, "the input length exceeds the context length"),
-            "tools_unsupported": (400, f"registry.ollama.ai/library/{model} does not support tools"),
-            "parameter_refused": (400, invalid),
-            "overloaded": (503, "server busy, please try again. maximum pending requests exceeded"),
-            "not_found": (404, f"model '{model}' not found"),
-        })  # fmt: skip
+        status, message = self.status_and_message(problem)
         return status, {"error": message}
 
     def error_event(self, problem: ApiError) -> bytes:
@@ -121,28 +121,12 @@ def _ending(reply: Reply) -> dict[str, Any]:
 
 
 def _tag(name: str) -> dict[str, Any]:
-    digest = f"{sum(name.encode()):064x}"
-    return {
-        "name": name,
-        "model": name,
-        "modified_at": CREATED_AT,
-        "size": 815_319_791,
-        "digest": digest,
-        "details": _details(),
-    }
-
-
-def _details() -> dict[str, Any]:
-    family = {"format": "gguf", "family": "llama", "families": ["llama"]}
-    return {"parent_model": "", **family, "parameter_size": "1.0B", "quantization_level": "Q4_K_M"}
+    return {"name": name, "model": name, "modified_at": CREATED_AT, "size": 815_319_791, "details": _DETAILS}
 
 
 def _model_card(card: ModelCard) -> dict[str, Any]:
     return {
-        "modelfile": "",
-        "parameters": "",
-        "template": "{{ .Prompt }}",
-        "details": _details(),
+        "details": _DETAILS,
         "model_info": {"general.architecture": "llama", "llama.context_length": card.context_window},
         "capabilities": list(card.capabilities),
         "modified_at": CREATED_AT,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 from zlib import crc32
 
 from ..core.exchange import Usage
@@ -36,6 +36,18 @@ _DONE = b"data: [DONE]\n\n"
 class FakeOpenAI(FakeApi):
     name = "openai"
     parameters = ("temperature", "top_p", "seed", "stop", "reasoning_effort", "max_tokens")
+    errors: ClassVar[Mapping[str, tuple[int, str]]] = {
+        "quota": (429, "You exceeded your current quota, please check your plan and billing details."),
+        "context_length": (
+            400,
+            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9241 tokens. "
+            "Please reduce the length of the messages.",
+        ),
+        "tools_unsupported": (400, "Unsupported parameter: 'tools' is not supported with this model."),
+        "parameter_refused": (400, "Unsupported parameter: '{subject}' is not supported with this model."),
+        "overloaded": (503, "The server is currently overloaded. Please try again later."),
+        "not_found": (404, "The model '{model}' does not exist."),
+    }
 
     def question(self, path: str, query: Mapping[str, str], body: Json) -> Question | None:
         if not path.endswith("/chat/completions"):
@@ -90,30 +102,12 @@ class FakeOpenAI(FakeApi):
         return super().stream_without_answer(question) + _DONE
 
     def error(self, problem: ApiError) -> tuple[int, Json]:
-        model, subject = problem.model, problem.subject
-        quota = "You exceeded your current quota, please check your plan and billing details."
-        too_long = (
-            "This model's maximum context length is 8192 tokens. However, your messages resulted in 9241 tokens. "
-            "Please reduce the length of the messages."
-        )
-        busy = "The server is currently overloaded. Please try again later."
-        status, message = problem.status_and_message({
-            "quota": (429, quota),
-            "context_length": (400, too_long),
-            "tools_unsupported": (400, _unsupported_message("tools")),
-            "parameter_refused": (400, _unsupported_message(subject)),
-            "overloaded": (503, busy),
-            "not_found": (404, f"The model '{model}' does not exist."),
-        })  # fmt: skip
-        parameters = {"context_length": "messages", "tools_unsupported": "tools", "parameter_refused": subject}
+        status, message = self.status_and_message(problem)
+        parameters = {"context_length": "messages", "tools_unsupported": "tools", "parameter_refused": problem.subject}
         parameter, code = parameters.get(problem.kind), _CODES.get(problem.kind)
         kind = _TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
         kind = "insufficient_quota" if problem.kind == "quota" else kind
         return status, {"error": {"message": message, "type": kind, "param": parameter, "code": code}}
-
-
-def _unsupported_message(parameter: str) -> str:
-    return f"Unsupported parameter: '{parameter}' is not supported with this model."
 
 
 def _frame(kind: str, model: str) -> dict[str, Any]:

@@ -185,12 +185,14 @@ class _GrowingBlock:
 
     block: Block
     fragments: list[str] = field(default_factory=list)
-    uncited: list[Any] = field(default_factory=list)  # sources that came before their text, sent on after it
 
     def add(self, grows: str, fragment: str) -> None:
         if grows != self._grows:
             raise TypeError(f"{grows} in a block of {self.block['type']}")
         self.fragments.append(fragment)
+
+    def cite(self, citation: Any) -> None:
+        self.block["citations"] = [*(self.block.get("citations") or ()), citation]
 
     def whole(self) -> Block:
         text = "".join(self.fragments)
@@ -256,11 +258,14 @@ class MessagesReader(StreamReader):
                 events.append(ToolCallDelta(number, block["id"], required_field(block, "name", str), arguments))
 
     def _stop(self, growing: _GrowingBlock, events: list[Event]) -> None:
-        """Forwards a block that only this API has once it is whole, so that it keeps its place among the others."""
+        """Forwards a block that only this API has once it is whole, so that it keeps its place among the others.
+
+        The citations of a text are forwarded together, after it.
+        """
         if growing.block["type"] not in ("text", "thinking", "tool_use"):
             events.append(ThinkingDelta("", extra={WIRE: {"block": growing.whole()}}))
-        elif growing.uncited:
-            events.append(_citations_event(growing.uncited))
+        elif citations := growing.block.get("citations"):
+            events.append(ThinkingDelta("", extra={WIRE: {"citations": citations}}))
 
     def _grow(self, growing: _GrowingBlock, delta: Mapping[str, Any], events: list[Event]) -> str:
         self._growing = growing
@@ -278,15 +283,8 @@ class MessagesReader(StreamReader):
                 growing.block["signature"] = delta["signature"]
                 events.append(ThinkingDelta("", delta["signature"]))
             case "citations_delta":
-                self._cite(growing, delta["citation"], events)
+                growing.cite(delta["citation"])
         return ""
-
-    def _cite(self, growing: _GrowingBlock, citation: Any, events: list[Event]) -> None:
-        growing.block["citations"] = [*(growing.block.get("citations") or ()), citation]
-        if any(growing.fragments):
-            events.append(_citations_event([citation]))
-        else:
-            growing.uncited.append(citation)
 
     def _say(self, text: str, events: list[Event]) -> None:
         self._growing.add("text", text)
@@ -295,10 +293,6 @@ class MessagesReader(StreamReader):
     def _think(self, thought: str, events: list[Event]) -> None:
         self._growing.add("thinking", thought)
         super()._think(thought, events)
-
-
-def _citations_event(citations: list[Any]) -> Event:
-    return ThinkingDelta("", extra={WIRE: {"citations": citations}})
 
 
 class MessagesWriter(BlockWriter):

@@ -237,7 +237,7 @@ DISCUSSION = FileKind(
     "discussion",
     LoadedDiscussion,
     DiscussionFile,
-    lambda tree, variables: update_spellings(tree),
+    update_spellings,
     _problems,
     _notes,
     lambda file: file.discussion.allow_secrets,

@@ -2,14 +2,15 @@
 
 import asyncio
 import random
-from abc import ABC, abstractmethod
 from asyncio import CancelledError
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, inf
-from typing import TYPE_CHECKING, Self
+from types import TracebackType
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..core.client import ClientWrapper, ModelClient, require_response
@@ -32,73 +33,23 @@ FIRST_CONTENT = 0.75  # of the total time, unless `first_byte` is given
 MOST_STALLS = 2  # that a call may have before it is given up at the next one
 
 
-class _MovingTimeout(ABC):
-    """Like `asyncio.timeout_at` for a time that may move: ends the block at `due()` (loop time).
-
-    It checks a time that may become earlier at least every `every` seconds. Setting a timer for each piece of an
-    answer would cost more than reading the piece.
-    """
-
-    every = inf
-    _has_come = False
-    _timer: asyncio.Handle
-
-    @abstractmethod
-    def due(self) -> float: ...
-
-    @abstractmethod
-    def error(self) -> TimedOut:
-        """Returns the exception to raise when the time has come."""
-
-    def __enter__(self) -> Self:
-        self._loop = asyncio.get_running_loop()
-        task = asyncio.current_task()
-        assert task, "calls run in a task"
-        self._task, self._cancelling = task, task.cancelling()
-        self._look()
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self._timer.cancel()
-        # If someone else cancelled the task too, that cancellation must reach the caller.
-        if self._has_come and self._task.uncancel() <= self._cancelling and kind is CancelledError:
-            raise self.error() from None
-
-    def _look(self) -> None:
-        now, due = self._loop.time(), self.due()
-        if due > now:
-            self._timer = self._loop.call_at(min(due, now + self.every), self._look)
-        else:
-            self._timer = self._loop.call_soon(self._end)
-
-    def _end(self) -> None:
-        self._has_come = True
-        self._task.cancel()
-
-
-class Deadline(_MovingTimeout):
+@asynccontextmanager
+async def _deadline(ends: float, message: str) -> AsyncIterator[None]:
     """Ends the block at `ends` (loop time), and limits the `Clocks` inside to the same time.
 
-    These end first, since their errors know how much had arrived; this deadline comes `GRACE_SECONDS` seconds later.
+    These end first, since their errors know how much had arrived; this deadline comes `GRACE_SECONDS` later.
     """
-
-    def __init__(self, ends: float, message: str) -> None:
-        self._ends = ends
-        self._message = message
-
-    def __enter__(self) -> Self:
-        self._token = _ends.set(min(self._ends, _ends.get()))
-        return super().__enter__()
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        _ends.reset(self._token)
-        super().__exit__(kind, error, trace)
-
-    def due(self) -> float:
-        return self._ends + GRACE_SECONDS
-
-    def error(self) -> TimedOut:
-        return TimedOut(self._message)
+    token = _ends.set(min(ends, _ends.get()))
+    timeout = asyncio.timeout_at(ends + GRACE_SECONDS)
+    try:
+        async with timeout:
+            yield
+    except TimeoutError:
+        if timeout.expired():
+            raise TimedOut(message) from None
+        raise
+    finally:
+        _ends.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,33 +82,43 @@ class Stalled(TimedOut):
     """The provider accepted the connection but sent nothing for too long."""
 
 
-class Clocks(_MovingTimeout):
+class Clocks:
     """Ends the block when one of its timeouts has passed, with an error that names the timeout."""
 
     def __init__(self, deadlines: Deadlines, where: str) -> None:
         self._deadlines = deadlines
         self._where = where
-        self._last = 0.0
-        self.every = deadlines.silence
+        self._moved = 0.0
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> None:
         begun = _now()
         self._ends = min(begun + self._deadlines.total, _ends.get())
-        self._first = min(begun + self._deadlines.first_content, self._ends)
         self._seconds = max(0.0, self._ends - begun)
-        return super().__enter__()
+        self._timeout = asyncio.timeout_at(min(begun + self._deadlines.first_content, self._ends))
+        await self._timeout.__aenter__()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._timeout.__aexit__(kind, error, trace)
+        except TimeoutError:
+            raise self._error() from None
 
     def mark_content(self) -> None:
-        """Notes that content came; from then on the timeout for silence counts. Costs only one look at the time."""
-        self._last = self._loop.time()
+        """Notes that content came; from then on the timeout for silence counts.
 
-    def due(self) -> float:
-        return min(self._last + self._deadlines.silence, self._ends) if self._last else self._first
+        Setting a timer for each piece would cost more than reading it, so silence may last an eighth longer.
+        """
+        now, slack = _now(), self._deadlines.silence / 8
+        if now >= self._moved + slack:
+            self._moved = now
+            self._timeout.reschedule(min(now + self._deadlines.silence + slack, self._ends))
 
-    def error(self) -> TimedOut:
-        if self.due() >= self._ends:
+    def _error(self) -> TimedOut:
+        if self._timeout.when() == self._ends:
             return TimedOut(f"{self._where}: no complete answer within {self._seconds:.3g} s (the total clock).")
-        if self._last:
+        if self._moved:
             idle = self._deadlines.silence
             return Stalled(f"{self._where}: silent for {idle:.4g} s amid the answer (the idle clock).", again="always")
         first = self._deadlines.first_content
@@ -243,7 +204,7 @@ class ProviderCaller(ClientWrapper):
             try:
                 # The deadline is outermost, so that waiting for another call's probe counts too. The client's own
                 # clocks, if any, end a moment earlier, since their errors know how much had arrived.
-                with Deadline(ends, late):
+                async with _deadline(ends, late):
                     return await circuit.attempt(partial(self._attempt, sent, emit))
             except ProviderError as error:
                 if changed := await self._refusals.without_refused(sent, error, emit):

@@ -22,7 +22,6 @@ from ._names import CATALOGUE_DATE, ModelName
 from ._prices import context_window
 
 REFUSAL_SECONDS = 24 * 3600  # for which a refusal counts, as servers and their models change
-NOTHING_REFUSED: frozenset[str] = frozenset()
 
 
 class RefusalMemory:
@@ -45,8 +44,7 @@ class RefusalMemory:
 
     def refuses(self, endpoint: str, model: str) -> frozenset[str]:
         """Returns the parameters and features that this model refused within a day."""
-        refused = self._refused.get(_digest(endpoint, model))
-        return frozenset(_recent_refusals(refused)) if refused else NOTHING_REFUSED
+        return frozenset(_recent_refusals(self._refused.get(_digest(endpoint, model), {})))
 
     def by_digest(self) -> Mapping[str, Mapping[str, float]]:
         """Returns all refusals with their times, sorted, by hashes of endpoint and model."""
@@ -207,16 +205,6 @@ class ModelCapabilities:
         return found.value if found else None
 
 
-def first_known(sources: Iterable[tuple[str, CapabilityValues]]) -> Mapping[str, KnownValue]:
-    """Returns each capability from the first source that has it."""
-    known: dict[str, KnownValue] = {}
-    for source, values in sources:
-        for name, value in values.items():
-            if value is not None:
-                known.setdefault(name, KnownValue(value, source))
-    return known
-
-
 def capabilities_offline(name: ModelName, stated: CapabilityValues) -> CapabilityValues:
     """Returns what the file states, and else the table. It is fast: it asks no server and loads no price list."""
     return {**listed_capabilities(name), **stated}
@@ -262,10 +250,16 @@ async def capabilities(name: ModelName, **settings: Any) -> ModelCapabilities:
     except AIBattleError as error:
         note = str(error)
     refused = RefusalMemory.load().refuses(upstream, name.model)
-    sources = (
-        ("learned", dict.fromkeys(refused & set(NAMES), False)),
-        ("server", asked),
-        (f"table of {CATALOGUE_DATE}", listed_capabilities(name)),
-        ("genai-prices", {"context_window": context_window(name)}),
-    )
-    return ModelCapabilities(first_known(sources), refused, note)
+    sources: Mapping[str, CapabilityValues] = {  # the later one counts
+        "genai-prices": {"context_window": context_window(name)},
+        f"table of {CATALOGUE_DATE}": listed_capabilities(name),
+        "server": asked,
+        "learned": dict.fromkeys(refused & set(NAMES), False),
+    }
+    known = {
+        feature: KnownValue(value, source)
+        for source, values in sources.items()
+        for feature, value in values.items()
+        if value is not None
+    }
+    return ModelCapabilities(known, refused, note)

@@ -23,7 +23,7 @@ from ..core.events import (
 )
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import FILE_KINDS, Document, Image, Message, Part, PrefixCache, Text, ToolResult, file_of
-from ..core.redaction import Messages, Redactor
+from ..core.redaction import Redactor
 from ..wire.bodies import with_schema_in_words
 
 
@@ -118,7 +118,8 @@ class RedactedClient(ClientWrapper):
         self._is_clear = PrefixCache(True, lambda is_clear, new: is_clear and clean(new) is new)
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        clean = self.redactor.request(request, self._clean_messages)
+        for_models = self.redactor.for_models.messages
+        clean = self.redactor.request(request, lambda new: new if self._is_clear.value(new) else for_models(new))
         if not self.redactor:
             return await self.client.complete(clean, emit)
         stream = _RedactedStream(self.redactor, emit)
@@ -132,9 +133,6 @@ class RedactedClient(ClientWrapper):
         if message is response.message and steps is response.steps:
             return response
         return replace(response, message=message, steps=steps)
-
-    def _clean_messages(self, messages: Messages) -> Messages:
-        return messages if self._is_clear.value(messages) else self.redactor.for_models.messages(messages)
 
 
 class DeltaFilter(ABC):

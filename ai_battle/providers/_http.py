@@ -91,9 +91,8 @@ def _name(row: Row) -> str:
 async def ask_server(transport: Transport, path: str, body: bytes = b"", deadlines: Deadlines = LOOKUP) -> Row:
     """Returns the JSON object that a server answers to a free request. Raises `ProviderError`."""
     where = str(transport.access)
-    with Clocks(deadlines, where):
-        async with await transport.send("POST" if body else "GET", path, body) as reply:
-            data = await reply.whole()
+    async with Clocks(deadlines, where), await transport.send("POST" if body else "GET", path, body) as reply:
+        data = await reply.whole()
     if reply.status >= 300:
         error = http_error(reply.status, data, reply.headers)
         error.args = (f"{where}: {error}",)
@@ -208,13 +207,12 @@ class HttpClient(ModelClient):
     async def _attempt(
         self, sent: HttpRequest, reader: StreamReader, emit: Emit, clocks: Clocks, on_sent: Callable[[], None]
     ) -> ModelResponse:
-        with clocks:
-            async with await self.transport.send("POST", sent.path, sent.body, sent.headers, on_sent) as reply:
-                if reply.status >= 300:
-                    raise http_error(reply.status, await reply.whole(), reply.headers)
-                if reply.headers.get("content-type", "").startswith("application/json"):
-                    return await self._read_whole(reply, reader, clocks, emit)
-                return await self._read_stream(reply, reader, clocks, emit)
+        async with clocks, await self.transport.send("POST", sent.path, sent.body, sent.headers, on_sent) as reply:
+            if reply.status >= 300:
+                raise http_error(reply.status, await reply.whole(), reply.headers)
+            if reply.headers.get("content-type", "").startswith("application/json"):
+                return await self._read_whole(reply, reader, clocks, emit)
+            return await self._read_stream(reply, reader, clocks, emit)
 
     async def _read_stream(self, reply: HttpReply, reader: StreamReader, clocks: Clocks, emit: Emit) -> ModelResponse:
         data = await reply.more()
@@ -227,7 +225,8 @@ class HttpClient(ModelClient):
                 try:
                     reader.feed(data, events)
                 except BadReply:
-                    await self._read_bill(reply, reader)
+                    with suppress(ProviderError):  # the usage still follows, and the provider charges for it
+                        await self._read_rest(reply, reader, ignore)
                     raise
                 if events:
                     clocks.mark_content()
@@ -240,19 +239,15 @@ class HttpClient(ModelClient):
 
     async def _read_rest(self, reply: HttpReply, reader: StreamReader, emit: Emit) -> None:
         """Reads the rest after a whole answer, with a short timeout, as some servers neither end it nor hang up."""
-        ends = _in_a_moment()
-        async with _Batch(emit) as events:
-            with suppress(TimeoutError, Unreachable):
-                while not reader.is_done and (data := await _limit_time(ends, reply)):
+        now = asyncio.get_running_loop().time
+        with suppress(TimeoutError, Unreachable):
+            async with _Batch(emit) as events, asyncio.timeout(_USAGE_SECONDS) as timeout:
+                while not reader.is_done and (data := await reply.more()):
                     before = len(events)
                     reader.feed(data, events)
-                    ends = _in_a_moment() if len(events) > before else ends
+                    if len(events) > before:
+                        timeout.reschedule(now() + _USAGE_SECONDS)
                 reader.close(events)
-
-    async def _read_bill(self, reply: HttpReply, reader: StreamReader) -> None:
-        """Reads on after an unreadable event, as the usage still follows, and the provider charges for it."""
-        with suppress(ProviderError):
-            await self._read_rest(reply, reader, ignore)
 
     async def _read_whole(self, reply: HttpReply, reader: StreamReader, clocks: Clocks, emit: Emit) -> ModelResponse:
         """Reads an answer that was not streamed."""
@@ -330,12 +325,3 @@ class _Batch:
 
 def _is_of_lines(reply: HttpReply) -> bool:
     return any(word in reply.headers.get("content-type", "") for word in LINES)
-
-
-def _in_a_moment() -> float:
-    return asyncio.get_running_loop().time() + _USAGE_SECONDS
-
-
-async def _limit_time(ends: float, reply: HttpReply) -> bytes:
-    async with asyncio.timeout_at(ends):
-        return await reply.more()

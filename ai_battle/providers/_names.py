@@ -82,8 +82,11 @@ def parse(spelled: str, custom: Collection[str] = ()) -> ModelName:
     text = spelled.strip()
     if not text:
         raise ConfigError("A model type is empty; write it as 'provider/model'.")
-    if found := _with_provider(text, custom) or _with_dash(text) or _provider_alone(text, custom):
+    is_model = text in catalogue().short or text in catalogue().vendors
+    if found := _with_provider(text, custom) or _with_dash(text):
         return _model_name(*found, spelled)
+    if not is_model and _is_provider(text, custom):
+        return _model_name(_provider(text, custom), "", spelled)
     if text.lower().endswith(".gguf"):
         return ModelName("gguf", text, {}, spelled)
     return _match_bare_name(text, spelled, custom)
@@ -111,9 +114,7 @@ def _with_provider(text: str, custom: Collection[str]) -> tuple[str, str] | None
     if not (split := re.match(r"([^/:]+)[/:](.*)", text, re.DOTALL)):
         return None
     head, model = split.groups()
-    if not _is_provider(head, custom):
-        return None
-    return _provider(head, custom), model
+    return (_provider(head, custom), model) if _is_provider(head, custom) else None
 
 
 def _with_dash(text: str) -> tuple[str, str] | None:
@@ -121,11 +122,6 @@ def _with_dash(text: str) -> tuple[str, str] | None:
     if not dash or head.lower() not in packaged_providers() or not provider_traits(head.lower()).dashed:
         return None
     return head.lower(), text if text.startswith("mlx-community/") else model
-
-
-def _provider_alone(text: str, custom: Collection[str]) -> tuple[str, str] | None:
-    is_model = text in catalogue().short or text in catalogue().vendors
-    return (_provider(text, custom), "") if not is_model and _is_provider(text, custom) else None
 
 
 def _provider(head: str, custom: Collection[str]) -> str:
@@ -137,14 +133,10 @@ def _is_provider(head: str, custom: Collection[str]) -> bool:
     if head in custom or head.lower() in packaged_providers():
         return True
     if "." in head:
-        parts = head.split(".")
-        return all(part.isidentifier() for part in parts) and _is_installed(parts[0])
+        package, *_ = parts = head.split(".")
+        is_dotted_name = all(part.isidentifier() for part in parts) and package != "__main__"
+        return is_dotted_name and importlib.util.find_spec(package) is not None  # does not import it
     return plugins.is_there("ai_battle.providers", head)
-
-
-def _is_installed(module: str) -> bool:
-    """Returns whether a module is installed, without importing it."""
-    return module != "__main__" and importlib.util.find_spec(module) is not None
 
 
 def _model_name(provider: str, model: str, spelled: str) -> ModelName:

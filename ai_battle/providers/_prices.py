@@ -1,8 +1,8 @@
 """Finds a model's prices and context window in the YAML, or else in genai-prices, without a network."""
 
 import hashlib
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -11,14 +11,13 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
+import msgspec
+
 from ..core.errors import ConfigError
 from ..core.exchange import DOLLAR_DIGITS, ModelRequest, Usage
 from ..core.files import cache_directory, make_private, write_private
-from ..core.plugins import near
 from ._endpoints import provider_traits
 from ._names import ModelName, catalogue, is_local
-
-_RATES = ("input", "output", "cache_read", "cache_write")
 
 HOUR_SURCHARGE = 0.6
 """The surcharge for caching an hour instead of five minutes: Anthropic charges 2 and 1.25 times the input price."""
@@ -69,7 +68,7 @@ def price(name: ModelName, overrides: Mapping[str, Any] | None = None, base_url:
     `overrides` is the `prices:` section: `{MODEL TYPE: {input, output, cache_read, cache_write}}`.
     """
     if (stated := _stated_value(name, overrides or {})) is not None:
-        return _price_of(stated, name)
+        return TokenPrice(**{rate: dollars for rate, dollars in stated.items() if dollars is not None}, stated=True)
     traits = provider_traits(name.provider)
     if traits.price_list:
         return _listed_price(traits.price_list, name.model)
@@ -105,40 +104,19 @@ def _stated_value(name: ModelName, table: Mapping[str, Any]) -> Any:
     return next((table[spelling] for spelling in spellings if spelling in table), None)
 
 
-def _price_of(stated: Any, name: ModelName) -> TokenPrice:
-    if not isinstance(stated, Mapping):
-        raise ConfigError(f"prices: {name}: {stated!r} is not a price; write {{input: 1.0, output: 2.0}}, per million.")
-    given = {key: value for key, value in stated.items() if value is not None}
-    for key, value in given.items():
-        if key not in _RATES:
-            raise ConfigError(f"prices: {name}: unknown key {key!r}{near(str(key), list(_RATES))}")
-        if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
-            raise ConfigError(f"prices: {name}: {key} is {value!r}; write dollars per million tokens.")
-    return TokenPrice(**given, stated=True)
-
-
 def _listed_price(vendor: str, model: str, base_url: str = "") -> TokenPrice | None:
-    if not (entry := look_up(vendor, model, base_url)) or not entry.rates:
-        return None
-    usual, *above = (
-        (bound, TokenPrice(input_ or 0.0, output or 0.0, read, write))
-        for bound, (input_, output, read, write) in entry.rates
-    )
-    return replace(usual[1], above=tuple(above))
+    entry = look_up(vendor, model, base_url)
+    return entry.price if entry else None
 
 
 _PACKAGE = "genai-prices"
-Rates = tuple[float | None, float | None, float | None, float | None]
 
 
 class ListEntry(NamedTuple):
-    """A model in the list. `rates` are dollars per million tokens (input, output, cache read, cache write).
+    """A model in the list."""
 
-    Each applies above its number of input tokens.
-    """
-
-    rates: tuple[tuple[int, Rates], ...] = ()
-    context_window: int | None = None
+    price: TokenPrice | None
+    context_window: int | None
 
 
 @cache
@@ -152,7 +130,7 @@ def look_up(vendor: str, model: str, base_url: str = "") -> ListEntry | None:
     if key in known:
         return known[key]
     found = _find_price(vendor, model, base_url)
-    entry = found and ListEntry(tuple(_rates(found)), found.context_window)
+    entry = found and ListEntry(_price_in(found), found.context_window)
     if not isinstance(getattr(found, "prices", None), list):  # else the price depends on the time of day
         _remember(key, entry)
     return entry
@@ -166,15 +144,19 @@ def _find_price(vendor: str, model: str, base_url: str) -> Any:
         return None
 
 
-def _rates(found: Any) -> Iterator[tuple[int, Rates]]:
+def _price_in(found: Any) -> TokenPrice | None:
     listed = found.get_prices(datetime.now(UTC))
     if listed.input_mtok is None and listed.output_mtok is None:
-        return
+        return None
     values = (listed.input_mtok, listed.output_mtok, listed.cache_read_mtok, listed.cache_write_mtok)
     bounds = sorted({tier.start for value in values for tier in getattr(value, "tiers", ())})
-    for bound in (0, *bounds):
-        first, second, third, fourth = (_rate(value, bound + 1 if bound else 0) for value in values)
-        yield bound, (first, second, third, fourth)
+    usual, *above = (_price_of([_rate(value, bound + 1 if bound else 0) for value in values]) for bound in (0, *bounds))
+    return replace(usual, above=tuple(zip(bounds, above, strict=True)))
+
+
+def _price_of(rates: Sequence[float | None]) -> TokenPrice:
+    input_, output, read, write = rates
+    return TokenPrice(input_ or 0.0, output or 0.0, read, write)
 
 
 def _rate(value: Any, input_tokens: int) -> float | None:
@@ -186,28 +168,26 @@ def _rate(value: Any, input_tokens: int) -> float | None:
     return float(getattr(value, "base", value))
 
 
-def _decode(written: Any) -> ListEntry | None:
-    if written is None:
-        return None
-    rates, window = written
-    return ListEntry(tuple((bound, tuple(values)) for bound, values in rates), window)
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """The file of cached entries, which belong to one version of the list."""
+
+    version: str
+    models: Mapping[str, ListEntry | None]
 
 
-def _remembered_prices() -> dict[str, ListEntry | None]:
+def _remembered_prices() -> Mapping[str, ListEntry | None]:
     """Returns the cached entries for this version of the list, none if the file is missing or damaged."""
     try:
-        written = json.loads((cache_directory() / "prices.json").read_text(encoding="utf-8"))
-        models = written["models"] if written["version"] == version(_PACKAGE) else {}
-        return {key: _decode(entry) for key, entry in models.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, ConfigError):
+        written = msgspec.json.decode((cache_directory() / "prices.json").read_bytes(), type=_Remembered)
+    except (OSError, ValueError, ConfigError):
         return {}
+    return written.models if written.version == version(_PACKAGE) else {}
 
 
 def _remember(key: str, entry: ListEntry | None) -> None:
     """Adds an entry to the cache. Ignores errors, as without the cache the next start only loads the list again."""
-    document = {"version": version(_PACKAGE), "models": {**_remembered_prices(), key: entry}}
-    try:
+    document = _Remembered(version(_PACKAGE), {**_remembered_prices(), key: entry})
+    with suppress(OSError, ConfigError):
         make_private(cache_directory())
-        write_private(cache_directory() / "prices.json", [json.dumps(document)])
-    except (OSError, ConfigError):
-        return
+        write_private(cache_directory() / "prices.json", [msgspec.json.encode(document).decode()])

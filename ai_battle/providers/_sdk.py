@@ -38,8 +38,9 @@ class SdkTransport(Transport):
     ) -> tuple[str, HttpReply]:
         """Calls the SDK. All its exceptions, such as those for credentials, become `ProviderError`."""
         on_sent()  # an SDK does not say when it sends
+        own = {"content-type": "application/json", "accept-encoding": "identity", **self.access.headers}
         with translate_errors(str(self.access), ProviderError):
-            response = await self.wait_for(self._send(method, url, body, {**_headers(self.access), **headers}))
+            response = await self.wait_for(self._send(method, url, body, {**own, **headers}))
         encoding = response.headers.get("content-encoding", "identity")
         raw = _single_chunk(response.content) if response.is_closed else response.aiter_raw()
         unpacked = encoding == "identity" or (response.is_closed and _is_text(response.content))
@@ -58,7 +59,8 @@ class SdkTransport(Transport):
         if self.access.settings.client is not None:
             return self.access.settings.client
         key = (SdkTransport, self._sdk.package, self.access.url, *self.access.headers.items())
-        return await loop_resource(key, lambda: self._sdk.make(self._package, _certificates(self._http)))
+        files = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+        return await loop_resource(key, lambda: self._sdk.make(self._package, _certificates(self._http, *files)))
 
     async def _send_through(self, method: str, url: str, body: bytes, headers: dict[str, str]) -> Any:
         """Sends through `openai` or `anthropic`, whose exceptions for a status become ordinary responses."""
@@ -80,19 +82,10 @@ class SdkTransport(Transport):
         return await http.send(request, stream=True, follow_redirects=False)
 
 
-def _certificates(http: ModuleType) -> Any:
-    """Returns the SSL context, read once per certificate file, since reading takes longer than many calls."""
-    return _read_certificates(http, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-
-
 @cache
-def _read_certificates(http: ModuleType, file: str | None, folder: str | None) -> Any:
+def _certificates(http: ModuleType, file: str | None, folder: str | None) -> Any:
+    """Returns the SSL context, read once per certificate file, since reading takes longer than many calls."""
     return http.create_ssl_context()
-
-
-def _headers(access: Access) -> dict[str, str]:
-    """Returns the headers without the key, which the SDK adds itself."""
-    return {"content-type": "application/json", "accept-encoding": "identity", **access.headers}
 
 
 def _is_text(content: bytes) -> bool:

@@ -5,6 +5,7 @@ Settings missing in the file's `providers:` section come from the usual environm
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -117,7 +118,8 @@ class Access:
 
 def find_access(settings: Settings, provider: str, row: Endpoint) -> Access:
     """Reads the variables that `row` names. A server on this machine needs no key. Raises `ConfigError`."""
-    stated = _stated_url(settings, row.urls)
+    found = next((settings.environment[name] for name in row.urls if settings.environment.get(name)), "")
+    stated = str(settings.base_url or getattr(settings.client, "base_url", "") or found)
     key = find_key(provider, settings, row.traits.keys, needed=row.needs_key and not is_local_url(stated))
     url = _checked_url(provider, stated or row.base_url, row.urls)
     return Access(provider, settings, key, url, address_advice(provider, settings, row))
@@ -136,12 +138,6 @@ def find_key(provider: str, settings: Settings, variables: Sequence[str], *, nee
             f"'providers: {provider}:'."
         )
     return Key(source=" or ".join(variables))
-
-
-def _stated_url(settings: Settings, variables: Sequence[str]) -> str:
-    """Returns the URL that the user gives, if any."""
-    found = next((settings.environment[name] for name in variables if settings.environment.get(name)), "")
-    return str(settings.base_url or getattr(settings.client, "base_url", "") or found)
 
 
 def address_advice(provider: str, settings: Settings, row: Endpoint) -> str:
@@ -169,8 +165,7 @@ def _sendable(source: str, value: str) -> str:
 
 
 def _is_address(url: str) -> bool:
-    try:
+    with suppress(ValueError):
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
+    return False

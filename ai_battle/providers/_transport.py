@@ -25,11 +25,10 @@ from ._breaker import loop_resource
 from ._names import is_loopback
 from ._settings import Access
 
+_NO_WAY = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN)
 _ERRNOS = {
+    **dict.fromkeys(_NO_WAY, "the host can't be reached."),
     errno.ECONNREFUSED: "nothing listens there (connection refused).",
-    **dict.fromkeys(
-        (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.ENETDOWN), "the host can't be reached."
-    ),
 }
 
 
@@ -60,8 +59,7 @@ def _first_cause(chain: Iterable[BaseException], kinds: tuple[type[BaseException
 
 
 def _errno_text(chain: Sequence[BaseException]) -> str:
-    numbers = [getattr(cause, "errno", None) for cause in chain]
-    return next((text for number, text in _ERRNOS.items() if number in numbers), "")
+    return next((_ERRNOS[number] for cause in chain if (number := getattr(cause, "errno", 0)) in _ERRNOS), "")
 
 
 def _tls_reason(error: BaseException) -> str:
@@ -246,9 +244,9 @@ class AiohttpTransport(Transport):
     ) -> tuple[str, HttpReply]:
         mine = _without_empty({**self._headers, **headers}) if headers else self._headers
         response = await self.wait_for(self._request(method, URL(url), body, mine, on_sent))
-        if response.headers.get("Server") == "llama.cpp":
-            _use_once(response)
-
+        protocol = response.connection and response.connection.protocol
+        if protocol is not None and response.headers.get("Server") == "llama.cpp":
+            protocol.force_close()  # as it does itself after this answer without saying so; the next call would break
         content, encoding = response.content, response.headers.get("content-encoding", "").lower()
 
         async def close() -> None:
@@ -295,12 +293,6 @@ class AiohttpTransport(Transport):
 def _without_empty(headers: Mapping[str, str]) -> Headers:
     """Removes empty headers, with which a request cancels the client's own."""
     return CIMultiDict({name: value for name, value in headers.items() if value})
-
-
-def _use_once(response: aiohttp.ClientResponse) -> None:
-    """Closes the connection after this answer, as llama.cpp does without saying so; the next call would break."""
-    if response.connection is not None and response.connection.protocol is not None:
-        response.connection.protocol.force_close()
 
 
 def _session() -> aiohttp.ClientSession:

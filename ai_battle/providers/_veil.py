@@ -13,7 +13,7 @@ from ..core.errors import ProviderError
 from ..core.events import Emit, ThinkingDelta, ToolCallDelta, Warned, as_role, ignore, quiet
 from ..core.exchange import ModelRequest, ModelResponse, object_schema
 from ..core.helping import Veiled
-from ..core.messages import Document, Image, Message, Part, Thinking, ToolCall, ToolResult, user
+from ..core.messages import Document, Image, Message, Thinking, ToolCall, user
 from ..core.redaction import STRUCTURE
 from ..core.texts import each_text, printable
 from ._filters import DeltaFilter
@@ -214,8 +214,7 @@ def _each_part(message: Message, change: Callable[[Any], Any]) -> Message:
 
 
 def _count_files(message: Message) -> int:
-    shown: list[Part] = [*message.parts]
-    shown += (each for part in message.parts if isinstance(part, ToolResult) for each in part.parts)
+    shown = (*message.parts, *(each for result in message.tool_results for each in result.parts))
     return sum(isinstance(each, Image | Document) for each in shown)
 
 

@@ -6,21 +6,14 @@ from urllib.parse import quote
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
-from ..core.exchange import FileTokens, ModelRequest
+from ..core.exchange import ModelRequest
+from ..core.tokens import FileTokens
 from ..core.traits import ProviderTraits, features
 from ..wire import gemini as wire
 from ._endpoints import Endpoint
 from ._http import ApiAdapter, HttpClient, HttpRequest, ModelList
 from ._settings import find_access, read_settings
 from ._transport import AiohttpTransport
-
-_NO_SDK = (
-    "gemini has only the transport 'aiohttp', because Google's SDK builds and reads the bodies itself. "
-    "Leave 'transport' and 'client' out."
-)
-_STREAMED = "streamGenerateContent?alt=sse"
-_UNSTREAMED = "generateContent"
-
 
 _TILE_PIXELS = 768
 
@@ -61,14 +54,17 @@ def create(model: str, **options: Any) -> ModelClient:
     """Returns the client; `options` are those of `Settings`. The default of `api_version` is "v1beta"."""
     settings = read_settings("gemini", options)
     if settings.through_sdk:
-        raise ConfigError(_NO_SDK)
+        raise ConfigError(
+            "gemini has only the transport 'aiohttp', because Google's SDK builds and reads the bodies itself. "
+            "Leave 'transport' and 'client' out."
+        )
     access = find_access(settings, "gemini", ENDPOINT)
     headers = {"x-goog-api-key": access.key.value} if access.key.value else {}
     path = f"/{settings.api_version or 'v1beta'}/models/{quote(model, safe='')}"
 
     async def encode(request: ModelRequest) -> HttpRequest:
         body = wire.encode_request(request, model, stream=request.wants.stream)
-        way = _STREAMED if request.wants.stream else _UNSTREAMED
+        way = "streamGenerateContent?alt=sse" if request.wants.stream else "generateContent"
         return HttpRequest(f"{path}:{way}", body, wire.unsupported_options(request.options, model))
 
     api = ApiAdapter(model, access, encode, wire.StreamReader, wire.decode_response, wire.decode_usage, listing=_LIST)

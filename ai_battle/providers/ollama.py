@@ -11,7 +11,8 @@ from pydantic_core import to_json
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, ProviderError, Unreachable
-from ..core.exchange import ModelRequest, TokenEstimator
+from ..core.exchange import ModelRequest
+from ..core.tokens import TokenEstimator
 from ..core.traits import ProviderTraits, features
 from ..wire import ollama as wire
 from ._breaker import loop_value
@@ -133,36 +134,30 @@ class Chat:
         models: dict[str, ServedModel] = loop_value((ServedModel, self.transport.access.url), dict)
         if self.model not in models:
             try:
-                models[self.model] = await self._look_up()
+                shown = await self.show()
+                models[self.model] = ServedModel(shown.get("model", self.model), _window(shown))
             except Unreachable:
                 return ServedModel(self.model)
             except ProviderError:
                 models[self.model] = ServedModel(self.model)
         return models[self.model]
 
-    async def _look_up(self) -> ServedModel:
-        shown = await self.show()
-        return ServedModel(shown.get("model", self.model), _window(shown))
-
     async def show(self) -> Mapping[str, Any]:
         """Returns the server's description of the model, with the tag as `model` if the name is spelled with dashes."""
         if shown := await self._ask_show(self.model):
             return shown
-        tag = nearest_tag(self.model, (row.name for row in _LIST.rows(await self._ask(_LIST.path))))
+        tag = nearest_tag(self.model, (row.name for row in _LIST.rows(await ask_server(self.transport, _LIST.path))))
         if tag is None or tag == self.model:
             return {}
         return {**await self._ask_show(tag), "model": tag}
 
     async def _ask_show(self, model: str) -> Mapping[str, Any]:
         try:
-            return await self._ask("/api/show", to_json({"model": model}))
+            return await ask_server(self.transport, "/api/show", to_json({"model": model}))
         except ProviderError as error:
             if error.status == 404:
                 return {}
             raise
-
-    async def _ask(self, path: str, body: bytes = b"") -> Mapping[str, Any]:
-        return await ask_server(self.transport, path, body)
 
 
 def host_url(host: str) -> str:

@@ -45,24 +45,18 @@ def create(model: str, endpoint: str = "openai", *, embeds: bool = False, **opti
         return HttpRequest(path, body or wire.encode_request(request, model, stream=stream, quirks=quirks))
 
     asks, decode = (encode_text, wire.decode_embedding) if embeds else (encode, wire.decode_response)
-    advise, most_output = partial(_advice, access, model), (_no_output if embeds else None)
+    advise = partial(_advice, access, model)
+    # A vector has no tokens: only the text that is read is paid for.
+    most_output = (lambda request: 0) if embeds else None
     api = ApiAdapter(model, access, asks, wire.StreamReader, decode, wire.decode_usage, advise, most_output)
     return HttpClient(_transport(replace(access, url=url)), api)
 
 
-def _no_output(request: ModelRequest) -> int:
-    """Returns 0, as a vector has no tokens: only the text that is read is paid for."""
-    return 0
-
-
 def _advice(access: Access, model: str, error: ProviderError, there: Sequence[str]) -> str:
     advice = access.advice(error, model, there)
-    is_bare = error.status == 404 and not urlsplit(access.url).path.strip("/")
-    return (
-        f"{advice} Most servers have this API under /v1: {public_url(access.url).rstrip('/')}/v1."
-        if is_bare
-        else advice
-    )
+    if error.status == 404 and not urlsplit(access.url).path.strip("/"):
+        return f"{advice} Most servers have this API under /v1: {public_url(access.url).rstrip('/')}/v1."
+    return advice
 
 
 def _row(endpoint: str, settings: Settings) -> Endpoint:
@@ -80,13 +74,9 @@ def _quirks(row: Endpoint, access: Access, model: str) -> Mapping[str, Any]:
         case "azure" if "" < _azure_version(access.settings) < _AZURE_CAUGHT_UP:
             return {"usage": False}
         # Most other servers at OPENAI_BASE_URL know only the older `max_tokens`.
-        case "openai" if not (_is_openais(access.url) or _REASONS.search(model)):
+        case "openai" if not ((urlsplit(access.url).hostname or "").endswith("openai.com") or _REASONS.search(model)):
             return {}
     return row.quirks
-
-
-def _is_openais(url: str) -> bool:
-    return (urlsplit(url).hostname or "").endswith("openai.com")
 
 
 def _place(endpoint: str, model: str, url: str, settings: Settings) -> tuple[str, str]:

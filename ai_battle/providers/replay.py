@@ -6,7 +6,8 @@ A recording has each exchange with a model, and each distinct message once.
 import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, replace
+from operator import eq
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +31,7 @@ _DETAILS = ("again", "status", "retry_after", "partial", "raw", "request_id")
 _CACHE_KEY = "recording"
 VERSION = 1
 _SHOWN_LENGTH = 60  # characters of a message in an error
+_LONG_FIELDS = ("system", "tools", "output_schema", "extra")
 _log = logging.getLogger(__name__)
 
 
@@ -181,34 +183,25 @@ class RecordedExchanges:
         recorded = [entry for entry, found in self._answers.items() if any(model in ("", e.model) for e in found)]
         if not recorded:
             return "nothing was recorded"
-        nearest = max(recorded, key=lambda entry: _likeness(entry, digest))
+        nearest = max(recorded, key=lambda entry: _equal_parts(entry, digest))
         return "; ".join(self._differences(nearest, digest, request))
 
     def _differences(self, recorded: RequestDigest, digest: RequestDigest, request: ModelRequest) -> Iterator[str]:
-        for part in (part.name for part in fields(RequestDigest)):
-            before, now = getattr(recorded, part), getattr(digest, part)
-            if before == now:
-                continue
-            if part == "messages":
-                yield self._differing_message(before, now, request.messages)
-            elif part in ("options", "tool_choice"):
-                yield f"{part} {before} was recorded, {now} is asked"
-            else:
-                yield f"{part} differs"
-
-    def _text_of(self, digest: str) -> str:
-        with translate_errors(f"{self.path} is damaged", ConfigError):
-            return message_from_json(self._values[digest]).text
+        if recorded.messages != digest.messages:
+            yield self._differing_message(recorded.messages, digest.messages, request.messages)
+        yield from (f"{name} differs" for name in _LONG_FIELDS if getattr(recorded, name) != getattr(digest, name))
+        for name in ("options", "tool_choice"):
+            if (before := getattr(recorded, name)) != (now := getattr(digest, name)):
+                yield f"{name} {before} was recorded, {now} is asked"
 
     def _differing_message(self, before: tuple[str, ...], now: tuple[str, ...], messages: tuple[Message, ...]) -> str:
         equal = _equal_beginning(before, now)
         if equal == min(len(before), len(now)):
             return f"{len(before)} messages were recorded, {len(now)} are asked"
-        was = self._text_of(before[equal])
-        return (
-            f"message {equal + 1} of {len(now)} was {was[:_SHOWN_LENGTH]!r} and is "
-            f"{messages[equal].text[:_SHOWN_LENGTH]!r} (as {messages[equal].role})"
-        )
+        with translate_errors(f"{self.path} is damaged", ConfigError):
+            was = message_from_json(self._values[before[equal]]).text[:_SHOWN_LENGTH]
+        asked = messages[equal]
+        return f"message {equal + 1} of {len(now)} was {was!r} and is {asked.text[:_SHOWN_LENGTH]!r} (as {asked.role})"
 
 
 def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -217,7 +210,11 @@ def _lines(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         head, *lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise ConfigError(f"The recording {path} can't be read: {error.strerror}.") from error
-    _check_head(path, _parse_line(path, 1, head))
+    first = _parse_line(path, 1, head)
+    if first.get("recording") != "ai-battle":
+        raise ConfigError(f"{path} is not a recording; one is written with: ai-battle run CONFIG --record FILE")
+    if first.get("v") != VERSION:
+        raise ConfigError(f"{path} was recorded by a newer version of ai-battle (format {first.get('v')!r}).")
     last = lines.pop() if lines else b""  # not empty if the writer was killed while writing it
     yield from ((number, _parse_line(path, number, line)) for number, line in enumerate(lines, 2))
     if last:
@@ -232,23 +229,15 @@ def _parse_line(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
     return entry if isinstance(entry, dict) else {}
 
 
-def _check_head(path: Path, head: Mapping[str, Any]) -> None:
-    if head.get("recording") != "ai-battle":
-        raise ConfigError(f"{path} is not a recording; one is written with: ai-battle run CONFIG --record FILE")
-    if head.get("v") != VERSION:
-        raise ConfigError(f"{path} was recorded by a newer version of ai-battle (format {head.get('v')!r}).")
-
-
 def _exchange(line: Mapping[str, Any], where: str) -> RecordedExchange:
     with translate_errors(f"{where} is damaged", ConfigError):
         digest = replace(RequestDigest(**line["asked"]), messages=tuple(line["asked"]["messages"]))
         return RecordedExchange(line["model"], digest, line["deltas"], line["response"], line["error"])
 
 
-def _likeness(recorded: RequestDigest, digest: RequestDigest) -> tuple[int, int, int]:
-    equal = _equal_beginning(recorded.messages, digest.messages)
-    same = sum(getattr(recorded, part.name) == getattr(digest, part.name) for part in fields(RequestDigest))
-    return equal, same, -abs(len(recorded.messages) - len(digest.messages))
+def _equal_parts(recorded: RequestDigest, digest: RequestDigest) -> tuple[int, int]:
+    equal = sum(map(eq, astuple(recorded), astuple(digest)))
+    return _equal_beginning(recorded.messages, digest.messages), equal
 
 
 def _equal_beginning(before: tuple[str, ...], now: tuple[str, ...]) -> int:
@@ -303,7 +292,7 @@ class ReplayClient(ModelClient):
             difference = self._recording.difference(request, self._model)
             raise Unscripted(f"{self._recording.path} has no answer to this request: {difference}.")
         for delta in exchange.deltas:
-            await emit(self._read(_delta, delta))
+            await emit(self._read(lambda kind_and_values: _DELTAS[kind_and_values[0]](*kind_and_values[1:]), delta))
         if exchange.response is None:
             raise _error_from_json(exchange.error or {})
         return self._read(response_from_json, exchange.response)
@@ -325,12 +314,6 @@ def create(model: str, *, of: str = "") -> ReplayClient:
     if of and of not in recording.models:
         raise ConfigError(f"{model} holds nothing of {of!r}, only of {', '.join(recording.models) or 'nobody'}.")
     return ReplayClient(recording, of)
-
-
-def _delta(data: list[Any]) -> Event:
-    kind, *values = data
-    delta: Event = _DELTAS[kind](*values)
-    return delta
 
 
 def _note(event: Event, deltas: list[list[Any]]) -> None:

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ..core.client import ModelClient
@@ -21,46 +22,29 @@ from ..core.errors import (
     Unscripted,
 )
 from ..core.events import Emit, ScriptAdvanced, TextDelta, ThinkingDelta, ToolCallDelta, ignore
-from ..core.exchange import ModelRequest, ModelResponse, TokenEstimator, Usage, estimate_message
+from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.messages import Message, Part, Text, Thinking, ToolCall
 from ..core.plugins import near
+from ..core.tokens import TokenEstimator, estimate_message
 from ..core.traits import ProviderTraits
 
-
-@dataclass(frozen=True, slots=True)
-class ScriptedFault:
-    """A failure in a script; the text sent before it becomes the error's `partial`."""
-
-    error: type[ProviderError]
-    message: str
-    again: Any = "never"
-    status: int | None = None
-    retry_after: float | None = None
-
-    def to_error(self, partial: str) -> ProviderError:
-        return self.error(
-            f"scripted: {self.message}",
-            again=self.again,
-            status=self.status,
-            retry_after=self.retry_after,
-            partial=partial,
-        )
-
-
-FAULTS: Mapping[str, ScriptedFault] = {
-    "rate_limited": ScriptedFault(RateLimited, "rate limited, come back later", "always", 429, 0.0),
-    "quota": ScriptedFault(RateLimited, "the quota is used up", status=429),
-    "unreachable": ScriptedFault(Unreachable, "no connection", "always"),
-    "timeout": ScriptedFault(TimedOut, "no answer in time", "always"),
-    "server_error": ScriptedFault(Unreachable, "the server failed", "always", 503),
-    "cut": ScriptedFault(BadReply, "the answer was cut off", "always"),
-    "bad_reply": ScriptedFault(BadReply, "the answer is not one of a model", "once"),
-    "empty": ScriptedFault(EmptyAnswer, "the answer is empty", "once"),
-    "refused": ScriptedFault(Refused, "the model declined to answer"),
-    "context_too_long": ScriptedFault(ContextTooLong, "the request does not fit the context window", status=400),
-    "unauthorized": ScriptedFault(ProviderError, "the key was not accepted", status=401),
-    "not_found": ScriptedFault(ProviderError, "there is no such model", status=404),
+FAULTS: Mapping[str, Callable[..., ProviderError]] = {
+    "rate_limited": partial(
+        RateLimited, "scripted: rate limited, come back later", again="always", status=429, retry_after=0.0
+    ),
+    "quota": partial(RateLimited, "scripted: the quota is used up", status=429),
+    "unreachable": partial(Unreachable, "scripted: no connection", again="always"),
+    "timeout": partial(TimedOut, "scripted: no answer in time", again="always"),
+    "server_error": partial(Unreachable, "scripted: the server failed", again="always", status=503),
+    "cut": partial(BadReply, "scripted: the answer was cut off", again="always"),
+    "bad_reply": partial(BadReply, "scripted: the answer is not one of a model", again="once"),
+    "empty": partial(EmptyAnswer, "scripted: the answer is empty", again="once"),
+    "refused": partial(Refused, "scripted: the model declined to answer"),
+    "context_too_long": partial(ContextTooLong, "scripted: the request does not fit the context window", status=400),
+    "unauthorized": partial(ProviderError, "scripted: the key was not accepted", status=401),
+    "not_found": partial(ProviderError, "scripted: there is no such model", status=404),
 }
+"""Make the error of a failure; the text sent before it becomes its `partial`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +54,8 @@ class Line:
     say: str = ""
     think: str = ""
     calls: tuple[ToolCall, ...] = ()
-    fault: ScriptedFault | None = None
+    fault: Callable[..., ProviderError] | None = None
     delay: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """An answer to each message that matches a pattern."""
-
-    match: re.Pattern[str]
-    line: Line
 
 
 _CONTENT = ("say", "think", "call", "fail")
@@ -101,8 +77,8 @@ def line(entry: object, where: str) -> Line:
     raise ConfigError(f"{where} is {entry!r}; write a text in quotes or a mapping with {', '.join(_KEYS)}.")
 
 
-def rule(entry: object, where: str) -> Rule:
-    """Reads one rule: `match`, and the keys of an entry. Raises `ConfigError`."""
+def rule(entry: object, where: str) -> tuple[re.Pattern[str], Line]:
+    """Reads one rule, the answer to each message that matches a pattern. Raises `ConfigError`."""
     if not isinstance(entry, Mapping):
         raise ConfigError(f"{where} is {entry!r}; write a mapping such as {{match: 'hello', say: 'Hello!'}}.")
     _check_keys(entry, ("match", *_KEYS), where)
@@ -112,7 +88,7 @@ def rule(entry: object, where: str) -> Rule:
         compiled = re.compile(pattern)
     except re.error as error:
         raise ConfigError(f"{where}: match: {pattern!r} is not a regular expression: {error}.") from error
-    return Rule(compiled, _from_mapping(entry, where))
+    return compiled, _from_mapping(entry, where)
 
 
 def _check_keys(entry: Mapping[str, Any], known: Iterable[str], where: str) -> None:
@@ -158,7 +134,7 @@ def _call(value: object, where: str) -> ToolCall:
     return ToolCall(name, dict(arguments))
 
 
-def _fault(name: object, where: str) -> ScriptedFault | None:
+def _fault(name: object, where: str) -> Callable[..., ProviderError] | None:
     if name is None:
         return None
     if isinstance(name, str) and name in FAULTS:
@@ -213,14 +189,14 @@ class ScriptedClient(ModelClient):
         await asyncio.sleep(reply.delay)
         await self._stream(reply, emit)
         if reply.fault:
-            raise reply.fault.to_error(reply.say)
+            raise reply.fault(partial=reply.say)
         message = Message("assistant", tuple(_parts(reply)))
         usage = Usage(self._input.estimate(request), estimate_message(message), cost_usd=0.0)
         return ModelResponse(message, stop="tool_calls" if reply.calls else "end", usage=usage, model=self.model)
 
     def _next(self, request: ModelRequest) -> Line:
         last = _newest_text(request)
-        answer = next((r.line for r in self._rules if r.match.search(last)), None) or self._next_entry(request)
+        answer = next((line for match, line in self._rules if match.search(last)), None) or self._next_entry(request)
         return replace(answer, calls=tuple(self._with_id(call) for call in answer.calls))
 
     def _next_entry(self, request: ModelRequest) -> Line:

@@ -5,7 +5,8 @@ import re
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
-from .exact import EMPTY, normal_form
+from ._wording import normal_form
+from .exact import EMPTY
 
 
 class Contains:

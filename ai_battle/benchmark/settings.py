@@ -1,0 +1,139 @@
+"""Settings: ways of answering, expanded from the suite's grids and named by what differs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..assembly import strategies
+from ..assembly.models import BuildContext
+from ..config.benchmark import SettingSettings
+from ..config.collaboration import Help, HelperSettings
+from ..config.documents import find_nothing
+from ..config.loading import Check, LoadedDiscussion, load
+from ..config.messages import problems_of
+from ..config.problems import KeyPath, Problem
+from ..config.tree import Node, from_python
+from ..core.errors import ConfigError
+from ..core.plugins import near
+
+RECORDED = "recorded/"
+"""The prefix of a model type whose answers the dataset has: `recorded/small`."""
+
+MAX_SETTINGS = 10_000
+PLACE: KeyPath = ("benchmark", "settings")
+_OWN_KEYS = ("name", "model", "recorded", "discussion", "system", "grid")
+_FIXED = ("name", "grid")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A way of answering, at `place` in the suite. `model` is None for a discussion, `help` for a model alone."""
+
+    name: str
+    model: HelperSettings | None
+    help: Help | None = None
+    discussion: str = ""
+    system: str = ""
+    place: KeyPath = ()
+    written: Mapping[str, Any] | None = None
+
+    @property
+    def placed_models(self) -> Iterator[tuple[KeyPath, HelperSettings]]:
+        """The model and all its helpers, with their paths in the setting."""
+        if self.model:
+            yield ("model",), self.model
+        if self.help:
+            yield from strategies.helpers_of(self.help)
+
+    @property
+    def models(self) -> tuple[HelperSettings, ...]:
+        return tuple(settings for _, settings in self.placed_models)
+
+    @property
+    def is_recorded(self) -> bool:
+        return bool(self.model and self.model.type.startswith(RECORDED))
+
+
+def load_discussion(setting: Setting, around: BuildContext, tree: Node, also: Check = find_nothing) -> LoadedDiscussion:
+    """Returns a setting's discussion with the prices of the suite's `tree`: a model has one price in a comparison.
+
+    Raises `ConfigError`.
+    """
+    loaded = load(str(around.base / setting.discussion), around.environment)
+    return loaded.with_sections_of(tree, also)
+
+
+class SettingError(ConfigError):
+    """An invalid setting; `problem` has its place."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+def expand_settings(sections: Sequence[SettingSettings]) -> Iterator[Setting]:
+    """Yields all settings, those of a grid in the order of its keys. Raises `SettingError`."""
+    seen: dict[str, KeyPath] = {}
+    for index, settings in enumerate(sections):
+        for setting in islice(_settings_of(settings, (*PLACE, index)), MAX_SETTINGS + 1):
+            if setting.name in seen:
+                raise SettingError(
+                    Problem((*PLACE, index, "name"), f"{setting.name!r} is already the name of another setting")
+                )
+            seen[setting.name] = setting.place
+            yield setting
+            if len(seen) > MAX_SETTINGS:
+                raise SettingError(Problem((*PLACE, index, "grid"), f"makes more than {MAX_SETTINGS:,} settings"))
+
+
+def _settings_of(section: SettingSettings, place: KeyPath) -> Iterator[Setting]:
+    if not section.grid:
+        yield _setting(section, section.name, place)
+        return
+    for key in section.grid:
+        _check_key(key, (*place, "grid", key))
+    values = [value if isinstance(value, list) else [value] for value in section.grid.values()]
+    for combination in product(*values):
+        chosen = dict(zip(section.grid, combination, strict=True))
+        name = " ".join((section.name, *(f"{key}={_short_value(value)}" for key, value in chosen.items())))
+        yield _setting(_settings_with(section, chosen, place), name, place)
+
+
+def _check_key(key: str, path: KeyPath) -> None:
+    known = [name for name in SettingSettings.model_fields if name not in _FIXED]
+    if key not in known:
+        raise SettingError(Problem(path, f"is not a key of a setting{near(key, known)}", key=True))
+
+
+def _short_value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return str(value.get("type", "{...}"))
+    return "+".join(map(_short_value, value)) if isinstance(value, list) else str(value)
+
+
+def _settings_with(section: SettingSettings, chosen: Mapping[str, Any], place: KeyPath) -> SettingSettings:
+    kept = {key: getattr(section, key) for key in section.model_fields_set if key != "grid"}
+    try:
+        return SettingSettings.model_validate({**kept, **chosen})
+    except ValidationError as error:
+        wrong = problems_of(error, SettingSettings, from_python(chosen))[0]
+        raise SettingError(Problem((*place, "grid", *wrong.path[:1]), wrong.message)) from None
+
+
+def _setting(section: SettingSettings, name: str, place: KeyPath) -> Setting:
+    model = section.model
+    if section.recorded:
+        model = HelperSettings(type=f"{RECORDED}{section.recorded}")
+    given = {key: getattr(section, key) for key in sorted(section.model_fields_set) if key not in _OWN_KEYS}
+    help_ = Help.model_validate(_without_retries(given, model)) if given else None
+    described = section.model_dump(mode="json", exclude_unset=True, exclude={"grid", "name"})
+    return Setting(name, model, help_, section.discussion, section.system, place, described)
+
+
+def _without_retries(given: Mapping[str, Any], model: HelperSettings | None) -> Mapping[str, Any]:
+    """Disables retries for a recorded model, which has one answer to each task."""
+    alone = model is not None and model.type.startswith(RECORDED)
+    return {**given, "max_retries": 1} if alone and "max_retries" not in given else given

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ai_battle.core.exchange import ModelRequest
-from ai_battle.core.tokens import estimate_text
+from ai_battle.core.exchange import ModelRequest, estimate_text
 from ai_battle.judging.detector import StuckDetector
 from research.records import Pair, Record, pairs_named
 

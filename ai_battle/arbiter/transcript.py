@@ -14,8 +14,8 @@ import yaml
 from ..conversation.reading import read
 from ..core.errors import ConfigError
 from ..core.events import PromptGiven, RunStarted, TurnFinished
+from ..core.exchange import estimate_text
 from ..core.texts import printable
-from ..core.tokens import estimate_text
 
 UNJUDGED = ("moderator", "observer")
 LARGEST_SHARE = 4

@@ -1,4 +1,4 @@
-"""Measures what help brings: for an order of answers, for a setting that was run, and per signal of the detector.
+"""Measures what help brings, in a setting that was run and in an order of answers, and how sure first answers were.
 
 An order says which answers a large model takes over first. Its measures are those of the cascade literature: APGR is
 the recovered part of the large model's advantage, averaged over all help rates; CPT(x) is the least help rate that
@@ -13,10 +13,10 @@ from statistics import fmean
 from ..judging.measures import apgr, auroc, cpt, curve, interval
 from .intervals import known_mean, known_sum, rate_interval, wilson
 from .sample import Sample
-from .setting_results import by_task
+from .setting_results import SettingResult, by_task
 
 Numbers = tuple[float, ...]
-CURVE_POINTS = 20
+CURVE_POINTS, BINS = 20, 10
 MIN_TASKS = 10
 """An order of fewer tasks is not measured."""
 
@@ -144,53 +144,6 @@ def per_rescued(extra_usd: float | None, rescued: float | None) -> float | None:
     return extra_usd / rescued if rescued and extra_usd is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class BySignal:
-    """A signal of the detector: how many first answers had it, and how these fared.
-
-    `wrong` is the share of them that were wrong, `wrong_else` the same for answers without the signal; None if unknown.
-    """
-
-    signal: str
-    spoke: int
-    wrong: float | None
-    wrong_low: float | None
-    wrong_high: float | None
-    wrong_else: float | None
-    helped: int
-    rescued: float
-    wasted_usd: float | None
-
-
-def by_signal(samples: Iterable[Sample]) -> tuple[BySignal, ...]:
-    """Returns the signals, the most frequent first. Samples without an assessed first answer are ignored."""
-    judged = [sample for sample in samples if sample.quality is not None]
-    names = dict.fromkeys(name for sample in judged for name in sample.signals)
-    rows = [_signal_row(name, judged, _unread_score(judged)) for name in names]
-    return tuple(sorted(rows, key=lambda row: (-row.spoke, row.signal)))
-
-
-def _signal_row(name: str, judged: Sequence[Sample], unread: float | None) -> BySignal:
-    spoke = [sample for sample in judged if name in sample.signals]
-    wrong, silent = _wrong_answers(spoke), _wrong_answers([sample for sample in judged if name not in sample.signals])
-    low, high = wilson(sum(wrong), len(wrong)) if wrong else (None, None)
-    return BySignal(
-        name,
-        len(spoke),
-        known_mean(wrong),
-        low,
-        high,
-        known_mean(silent),
-        sum(sample.helped for sample in spoke),
-        _gain(_before_and_after(spoke, unread)),
-        _wasted_dollars(spoke),
-    )
-
-
-def _wrong_answers(samples: Iterable[Sample]) -> list[float]:
-    return [float(sample.small_score <= 0.5) for sample in samples if sample.small_score is not None]
-
-
 def _unread_score(samples: Iterable[Sample]) -> float | None:
     """Returns the score of an unscored first answer: 0, or None if no first answer was scored."""
     return 0.0 if any(sample.small_score is not None for sample in samples) else None
@@ -208,3 +161,42 @@ def _before_and_after(samples: Iterable[Sample], unread: float | None) -> Iterab
 def doubts_of(samples: Iterable[Sample]) -> Mapping[str, float]:
     """Returns the detector's doubt about the small model's first answers by task; the largest is helped first."""
     return by_task(samples, lambda sample: None if sample.quality is None else 1 - sample.quality)
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """First answers with a quality from `low` to `high`: the mean quality, and how many were right."""
+
+    low: float
+    high: float
+    n: int
+    said: float
+    right: float
+    right_low: float
+    right_high: float
+
+
+def bins(settings: Sequence[SettingResult]) -> list[Bin]:
+    """Returns the detector's qualities of first answers, each counted once, with the shares that were right."""
+    scored = {
+        (each.model, sample.task, sample.repeat, sample.quality): sample.small_score
+        for each in settings
+        for sample in each.answers
+        if sample.quality is not None and sample.small_score is not None
+    }
+    by_bin: dict[int, list[tuple[float, float]]] = {}
+    for (*_, quality), right in scored.items():
+        if quality is not None and right is not None:
+            by_bin.setdefault(min(int(quality * BINS), BINS - 1), []).append((quality, right))
+    found = []
+    for n, pairs in sorted(by_bin.items()):
+        qualities, rights = zip(*pairs, strict=True)
+        low, high = wilson(sum(rights), len(rights))
+        found.append(Bin(n / BINS, (n + 1) / BINS, len(pairs), fmean(qualities), fmean(rights), low, high))
+    return found
+
+
+def calibration_error(found: Sequence[Bin]) -> float | None:
+    """Returns the mean distance of quality and share of right answers, or None without answers."""
+    count = sum(each.n for each in found)
+    return sum(each.n * abs(each.said - each.right) for each in found) / count if count else None

@@ -21,8 +21,7 @@ from .clients import NO_TASK, ClientPool, build_setting
 from .datasets import PLACE_KEY
 from .scorers import SCORERS, Scorer
 from .scoring import ScorerFactory, judge_of, judges, lacking
-from .settings import RECORDED, Setting, load_discussion
-from .suite import DATASET_KEY, SCORER_KEY, Suite, is_code, name_of
+from .suite import DATASET_KEY, RECORDED, SCORER_KEY, Setting, Suite, is_code, load_discussion, name_of
 from .tasks import Task
 
 LISTED_NAMES = 3

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Protocol
@@ -13,10 +13,9 @@ from ..config.collaboration import HelperSettings
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError, Unscripted
 from ..core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, ToolCallDelta, ignore
-from ..core.exchange import ModelRequest, ModelResponse, Usage
+from ..core.exchange import ModelRequest, ModelResponse, Usage, estimate_message, estimate_request
 from ..core.ledger import book
 from ..core.messages import assistant
-from ..core.tokens import estimate_message, estimate_request
 from ..providers._calls import ProviderCaller
 from ..providers._endpoints import provider_traits
 from ..providers._filters import NamedClient
@@ -25,12 +24,39 @@ from ..providers._names import ModelName
 from ..providers._prices import price
 from ..providers.replay import request_digest, response_from_json, response_to_json
 from ..wire.bodies import dumps, loads
-from .call_times import CallTimes
-from .settings import RECORDED, Setting
+from .suite import RECORDED, Setting
 from .tasks import Task
 
 Wrapper = Callable[[ModelClient, Model, HelperSettings, str], ModelClient]
 """Wraps a client, given its model, the model's settings, and its part: alone, small, large or other."""
+
+
+class CallTimes:
+    """The calls of a sample that has `begun`, and its time if each had taken its own seconds, also out of the cache."""
+
+    def __init__(self) -> None:
+        self.begun = perf_counter()
+        self.last_seconds = 0.0
+        self._calls: list[tuple[float, float, float]] = []
+
+    def note(self, begun: float, seconds: float) -> None:
+        """Notes a call that ends now; `seconds` are the model's own."""
+        self.last_seconds = seconds
+        self._calls.append((begun, perf_counter(), seconds))
+
+    def seconds(self) -> float:
+        """Returns the time until now. A call begins after those that had ended by then: calls at once add no time."""
+        ends: list[tuple[float, float]] = []
+        for begun, ended, seconds in sorted(self._calls):
+            ends.append((ended, self._own_time(begun, ends) + seconds))
+        return self._own_time(perf_counter(), ends)
+
+    def _own_time(self, moment: float, ends: Sequence[tuple[float, float]]) -> float:
+        """Returns the time at a moment: that of the calls before it, and what has passed since."""
+        before = [each for each in ends if each[0] <= moment]
+        if not before:
+            return moment - self.begun
+        return max(own for _, own in before) + moment - max(ended for ended, _ in before)
 
 
 class AnswerStore(Protocol):

@@ -12,7 +12,7 @@ from ..core.plugins import near
 from .intervals import Interval, known_mean, mean_interval
 from .paired import ComparedPair, PairedDifference, Verdict, compare_pairs, difference
 from .setting_results import SettingResult, setting_results
-from .store import Store, task_text
+from .store import Store, json_text
 from .suite import DATASET_KEY
 
 BEFORE, AFTER = "before", "after"
@@ -123,7 +123,7 @@ def compare_settings(folder: Path, before: str, after: str) -> BenchmarkComparis
 def _read(folder: Path) -> tuple[dict[str, SettingResult], dict[str, str], dict[str, str]]:
     """Returns the settings by name, what each task asks, as text, and the dataset that has it."""
     with closing(Store.open(folder)) as store:
-        tasks = {task.id: task_text(replace(task, id="", recorded={}, extra={})) for task in store.tasks()}
+        tasks = {task.id: json_text(replace(task, id="", recorded={}, extra={})) for task in store.tasks()}
         datasets = {task.id: str(task.extra.get(DATASET_KEY, "")) for task in store.tasks()}
         return {each.name: each for each in setting_results(store)}, tasks, datasets
 

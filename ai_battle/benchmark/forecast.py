@@ -9,13 +9,11 @@ from typing import Any
 from ..assembly import strategies
 from ..assembly.models import Model
 from ..config.collaboration import Help, HelperSettings
-from ..core.exchange import Usage
-from ..core.tokens import estimate_text
+from ..core.exchange import Usage, estimate_text
 from .clients import ClientPool
 from .intervals import known_sum
 from .scoring import judges
-from .settings import RECORDED, Setting
-from .suite import DATASET_KEY, Suite
+from .suite import DATASET_KEY, RECORDED, Setting, Suite
 from .tasks import Task
 
 USUAL_ANSWER = 350

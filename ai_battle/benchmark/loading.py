@@ -1,5 +1,6 @@
-"""Loads a suite and checks it before any money is spent."""
+"""Loads a suite with its tasks and checks it before any money is spent."""
 
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,17 +17,27 @@ from ..core.errors import ConfigError
 from ..core.plugins import near
 from ..providers._calls import RetryPolicy
 from . import checking
-from .datasets import DATASETS
+from .datasets import DATASETS, PLACE_KEY, Dataset
+from .datasets._reading import first_object
 from .scorers import SCORERS
-from .settings import Setting, SettingError, expand_settings
-from .suite import DATASET_KEY, SCORER_KEY, Suite, SuiteFile, dataset, is_code, name_of, tasks_of
+from .suite import (
+    DATASET_KEY,
+    SCORER_KEY,
+    Setting,
+    SettingError,
+    Suite,
+    SuiteFile,
+    expand_settings,
+    is_code,
+    name_of,
+)
 from .tasks import Task
 
 SUITE = FileKind(
     "benchmark",
     SuiteFile,
     BenchmarkFile,
-    lambda tree: (rename_keys_below(tree, ("benchmark", "settings"), "primary", "model"), ()),
+    lambda tree, variables: (rename_keys_below(tree, ("benchmark", "settings"), "primary", "model"), ()),
 )
 
 
@@ -138,3 +149,67 @@ class _SuiteBuilder:
         stated = section.scorers or self._section.scorers or ((ScorerSettings(name=usual),) if usual else ())
         names = [plugins.with_file(SCORERS, each.name, self._document.base) for each in stated]
         return tuple(each.model_copy(update={"name": name}) for each, name in zip(stated, names, strict=True))
+
+
+def dataset(settings: DatasetSettings, base: Path) -> Dataset:
+    """Returns the dataset reader for the stated or detected format. Raises `ConfigError`."""
+    name = settings.format if settings.format != "auto" else format_of(path_of(settings, base))
+    options = {"fields": settings.fields} if settings.fields else {}
+    made: Dataset = plugins.create(DATASETS, name, **options)
+    return made
+
+
+def format_of(path: Path) -> str:
+    """Detects the format of a file by its suffix or its first row. Raises `ConfigError`."""
+    _require(path)
+    formats = {name: plugins.create(DATASETS, name) for name in plugins.names(DATASETS)}
+    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    if by_suffix := [name for name, each in formats.items() if suffix in each.suffixes]:
+        return by_suffix[0]
+    row = first_object(path) or {}
+    fitting = [name for name, each in formats.items() if row.keys() >= {*each.marks} and each.fits(row)]
+    return max(fitting, key=lambda name: len(formats[name].marks))
+
+
+def tasks_of(settings: DatasetSettings, base: Path, found: Dataset) -> list[Task]:
+    """Returns the drawn tasks in the order of the file. Raises `ConfigError` for an invalid row."""
+    path = path_of(settings, base)
+    _require(path)
+    tasks = list(_placed_tasks(settings, found, path))
+    if not tasks:
+        raise ConfigError(f"{path.name} holds no tasks")
+    return _subset(tasks, settings)
+
+
+def path_of(settings: DatasetSettings, base: Path) -> Path:
+    return base / Path(settings.path).expanduser()
+
+
+def _placed_tasks(settings: DatasetSettings, found: Dataset, path: Path) -> Iterator[Task]:
+    """Yields the tasks with their dataset. Raises `ConfigError` for a duplicate id."""
+    seen: dict[str, str] = {}
+    about = {DATASET_KEY: name_of(settings), SCORER_KEY: found.scorer}
+    for number, task in enumerate(found.read(path), 1):
+        place = task.extra.get(PLACE_KEY, f"{path.name}, task {number}")
+        if task.id in seen:
+            raise ConfigError(
+                f"{place}: the id {task.id!r} is already that of {seen[task.id]}; without ids, tasks have their lines"
+            )
+        seen[task.id] = place
+        yield replace(task, extra={**task.extra, **about, PLACE_KEY: place})
+
+
+def _subset(tasks: list[Task], settings: DatasetSettings) -> list[Task]:
+    """Returns the first tasks, or random ones with a seed; a larger limit includes those of a smaller one."""
+    if settings.limit is None or settings.limit >= len(tasks):
+        return tasks
+    if settings.seed is None:
+        return tasks[: settings.limit]
+    places = [*range(len(tasks))]
+    random.Random(settings.seed).shuffle(places)  # noqa: S311 - a sample, not a secret
+    return [tasks[place] for place in sorted(places[: settings.limit])]
+
+
+def _require(path: Path) -> None:
+    if not path.is_file():
+        raise ConfigError(f"there is no file {path}")

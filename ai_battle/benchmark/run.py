@@ -24,9 +24,8 @@ from .loading import LoadOptions, load
 from .playing import Discuss, Player, SampleContext
 from .sample import Sample, SampleKey
 from .scoring import ScorerFactory
-from .settings import Setting
 from .store import Store
-from .suite import Suite
+from .suite import Setting, Suite
 from .tasks import Task
 
 SUITE_FILE = "suite.yaml"

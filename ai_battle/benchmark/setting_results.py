@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
+from math import log10
 from statistics import fmean
 from typing import Any, Literal, Self
 
@@ -12,8 +13,8 @@ from ..config.collaboration import Help
 from .intervals import mean_interval
 from .paired import ALPHA, ComparedPair, compare_pairs
 from .sample import Sample
-from .settings import RECORDED
 from .store import Store
+from .suite import RECORDED
 
 
 @dataclass(frozen=True)
@@ -181,3 +182,34 @@ def compared_settings(settings: Sequence[SettingResult]) -> ComparedSettings:
     shared = frozenset.intersection(*map(frozenset, (each.values for each in able))) if able else frozenset()
     cut = tuple(each.on_tasks(shared) if each in able else each for each in settings)
     return ComparedSettings(cut, frozenset(each.name for each in able), shared)
+
+
+LATENCY_BINS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The number of samples of each setting that took between `edges[n]` and `edges[n + 1]` seconds."""
+
+    edges: tuple[float, ...] = ()
+    counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+NO_LATENCY = Latency()
+
+
+def latency(settings: Sequence[SettingResult]) -> Latency:
+    """Counts times in bins of logarithmic width."""
+    seconds = {each.name: [max(sample.seconds, 1e-6) for sample in each.answers] for each in settings}
+    every = [*chain.from_iterable(seconds.values())]
+    if not every or max(every) <= min(every):
+        return NO_LATENCY
+    low, high = log10(min(every)), log10(max(every))
+    step = (high - low) / LATENCY_BINS
+    edges = tuple(float(f"{10 ** (low + n * step):.4g}") for n in range(LATENCY_BINS + 1))
+    return Latency(edges, {name: _time_counts(values, low, step) for name, values in seconds.items()})
+
+
+def _time_counts(seconds: Sequence[float], low: float, step: float) -> tuple[int, ...]:
+    found = Counter(min(int((log10(value) - low) / step), LATENCY_BINS - 1) for value in seconds)
+    return tuple(found[n] for n in range(LATENCY_BINS))

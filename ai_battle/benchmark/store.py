@@ -1,21 +1,19 @@
 """The results of a benchmark in `results.sqlite`. A sample counts as finished only once it is durable."""
 
-import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, astuple, fields
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from ..config.benchmark import Unscored
 from ..core.errors import JournalError, NoSuchRecord
-from ..core.exchange import NOTHING_USED, ToolSpec, Usage
 from ..core.files import RunLock, make_private, open_private
-from .sample import NO_HELP, AnswerScore, HelpRecord, Sample, SampleKey
-from .tasks import Recording, Task
+from .sample import Sample, SampleKey
+from .tasks import Task
 
 NAME = "results.sqlite"
 FORMAT = 1
@@ -26,13 +24,11 @@ CREATE TABLE settings (place INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, des
 CREATE TABLE tasks (place INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, task TEXT NOT NULL);
 CREATE TABLE answers (key BLOB PRIMARY KEY, response TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE samples (
-    setting TEXT NOT NULL, task TEXT NOT NULL, repeat INTEGER NOT NULL, answer TEXT NOT NULL, score REAL,
-    why TEXT NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cost_usd REAL,
-    seconds REAL NOT NULL, helped INTEGER NOT NULL, quality REAL, reason TEXT NOT NULL, small_answer TEXT NOT NULL,
-    large_answer TEXT NOT NULL, small_score REAL, large_score REAL, error TEXT NOT NULL, spent_usd REAL NOT NULL,
-    more TEXT NOT NULL, PRIMARY KEY (setting, task, repeat)
+    setting TEXT NOT NULL, task TEXT NOT NULL, repeat INTEGER NOT NULL, has_failed INTEGER NOT NULL,
+    spent_usd REAL NOT NULL, sample TEXT NOT NULL, PRIMARY KEY (setting, task, repeat)
 ) WITHOUT ROWID;
 """
+_read_task, _read_sample = msgspec.json.Decoder(Task).decode, msgspec.json.Decoder(Sample).decode
 
 
 class Store:
@@ -87,7 +83,7 @@ class Store:
                 ((name, json_text(described)) for name, described in settings.items()),
             )
             self._connection.executemany(
-                "INSERT INTO tasks (id, task) VALUES (?, ?)", ((task.id, task_text(task)) for task in tasks)
+                "INSERT INTO tasks (id, task) VALUES (?, ?)", ((task.id, json_text(task)) for task in tasks)
             )
             self._connection.execute("COMMIT")
 
@@ -95,7 +91,10 @@ class Store:
         """Adds all samples or none. Once it returns, they survive even if the process is killed."""
         with self._writing():
             self._connection.execute("BEGIN")
-            self._connection.executemany(INSERT_SAMPLE, map(sample_row, samples))
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?)",
+                ((*each.key, each.has_failed, each.spent_usd, json_text(each)) for each in samples),
+            )
             self._connection.execute("COMMIT")
 
     def set_fact(self, name: str, value: Any) -> None:
@@ -105,7 +104,7 @@ class Store:
 
     def fact(self, name: str, default: Any = None) -> Any:
         found = next(self._read("SELECT value FROM facts WHERE name = ?", name), None)
-        return json.loads(found[0]) if found else default
+        return msgspec.json.decode(found[0]) if found else default
 
     @property
     def unscored_rule(self) -> Unscored:
@@ -116,20 +115,20 @@ class Store:
     def settings(self) -> dict[str, Mapping[str, Any]]:
         """Returns the settings by name in their order: `{model, secondary, strategy, ...}`."""
         rows = self._read("SELECT name, described FROM settings ORDER BY place")
-        return {name: json.loads(described) for name, described in rows}
+        return {name: msgspec.json.decode(described) for name, described in rows}
 
     def tasks(self) -> Iterator[Task]:
         for (task,) in self._read("SELECT task FROM tasks ORDER BY place"):
-            yield task_from(task)
+            yield _read_task(task)
 
     def samples(self, setting: str = "") -> Iterator[Sample]:
         """Reads the samples of one setting or of all, by setting, task and repeat."""
         where, values = ("WHERE setting = ?", (setting,)) if setting else ("", ())
-        query = f"SELECT * FROM samples {where} ORDER BY setting, task, repeat"  # noqa: S608
-        return map(sample_from, self._read(query, *values))
+        query = f"SELECT sample FROM samples {where} ORDER BY setting, task, repeat"  # noqa: S608
+        return (_read_sample(sample) for (sample,) in self._read(query, *values))
 
     def finished_keys(self, *, with_failed: bool = True) -> set[SampleKey]:
-        where = "" if with_failed else "WHERE error = '' AND json_extract(more, '$.scorer_failed') IS NULL"
+        where = "" if with_failed else "WHERE NOT has_failed"
         return {SampleKey(*row) for row in self._read(f"SELECT setting, task, repeat FROM samples {where}")}  # noqa: S608
 
     def spent_dollars(self) -> float:
@@ -198,73 +197,6 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-json_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_TASK_FIELDS = tuple(each.name for each in fields(Task))
-_task_values = attrgetter(*_TASK_FIELDS)
-
-
-def task_text(task: Task) -> str:
-    """Returns the task as text, without fields that it lacks."""
-    data = {name: value for name, value in zip(_TASK_FIELDS, _task_values(task), strict=True) if value}
-    if task.tools:
-        data["tools"] = [{"name": t.name, "description": t.description, "schema": t.schema} for t in task.tools]
-    if task.recorded:
-        data["recorded"] = {role: asdict(answer) for role, answer in task.recorded.items()}
-    return json_text(data)
-
-
-def task_from(text: str) -> Task:
-    data = json.loads(text)
-    data["tools"] = tuple(ToolSpec(**tool) for tool in data.get("tools", ()))
-    data["options"] = tuple(data.get("options", ()))
-    data["recorded"] = {role: Recording(**answer) for role, answer in data.get("recorded", {}).items()}
-    return Task(**{"prompt": "", **data})
-
-
-_SAMPLE_FIELDS = (
-    "setting", "task", "repeat", "answer", "score.value", "score.why", "usage.input_tokens", "usage.output_tokens",
-    "usage.cost_usd", "seconds", "helped", "quality", "reason", "small_answer", "large_answer", "small_score",
-    "large_score", "error", "spent_usd",
-)  # fmt: skip
-"""Where the columns of a sample are found in it, in the order of the table; `more` comes last."""
-
-_sample_values = attrgetter(*_SAMPLE_FIELDS)
-_wasted_values = attrgetter(*(f"wasted.{each.name}" for each in fields(Usage)))
-INSERT_SAMPLE = f"INSERT OR REPLACE INTO samples VALUES ({'?, ' * len(_SAMPLE_FIELDS)}?)"  # noqa: S608 - question marks
-NOTHING_MORE = "{}"
-
-
-def sample_row(sample: Sample) -> tuple[Any, ...]:
-    return (*_sample_values(sample), json_text(more) if (more := _optional_values(sample)) else NOTHING_MORE)
-
-
-def _optional_values(sample: Sample) -> Mapping[str, Any]:
-    """Returns the values that most samples don't have."""
-    usage = sample.usage
-    tokens = [usage.cache_read_tokens, usage.cache_write_tokens, usage.reasoning_tokens]
-    more = {
-        "tokens": tokens if any(tokens) else None,
-        "estimated": usage.estimated,
-        "wasted": _wasted_values(sample) if sample.wasted != NOTHING_USED else None,
-        "scorer_failed": sample.score.scorer_failed,
-        "signals": dict(sample.signals),
-        "help": astuple(sample.help) if sample.help != NO_HELP else None,
-    }
-    return {name: value for name, value in more.items() if value}
-
-
-def sample_from(row: tuple[Any, ...]) -> Sample:
-    (setting, task, repeat, answer, value, why, read, written, cost, seconds, helped, quality, reason, small, large,
-     small_score, large_score, error, spent, more) = row  # fmt: skip
-    data = {} if more == NOTHING_MORE else json.loads(more)
-    score = AnswerScore(value, why, scorer_failed="scorer_failed" in data)
-    cached, stored, thought = data.get("tokens", (0, 0, 0))
-    usage = Usage(read, written, cached, stored, thought, cost, "estimated" in data)
-    wasted = Usage(*data["wasted"]) if "wasted" in data else NOTHING_USED
-    # Older results only say whether there was help.
-    help_ = HelpRecord(*data["help"]) if "help" in data else HelpRecord(helped, cost_usd=None) if helped else NO_HELP
-    # Positional, as keyword arguments double the time and a report reads every sample.
-    return Sample(
-        setting, task, repeat, answer, score, usage, seconds, bool(helped), wasted, quality, data.get("signals", {}),
-        reason, small, large, error, small_score, large_score, spent, help_,
-    )  # fmt: skip
+def json_text(value: Any) -> str:
+    """Returns a task, a sample or plain values as JSON."""
+    return msgspec.json.encode(value).decode()

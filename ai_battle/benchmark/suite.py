@@ -1,19 +1,62 @@
-"""A suite: tasks, settings and scorers of a benchmark."""
+"""A suite: tasks, settings and scorers. Settings are ways of answering: expanded from grids, named by what differs."""
 
-import random
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice, product
 from pathlib import Path
+from typing import Any
 
+from pydantic import ValidationError
+
+from ..assembly import strategies
 from ..assembly.models import BuildContext
-from ..config.benchmark import Benchmark, BenchmarkFile, DatasetSettings, ScorerSettings
-from ..config.documents import ConfigDocument
-from ..core import plugins
+from ..config.benchmark import Benchmark, BenchmarkFile, DatasetSettings, ScorerSettings, SettingSettings
+from ..config.collaboration import Help, HelperSettings
+from ..config.documents import ConfigDocument, find_nothing
+from ..config.loading import Check, LoadedDiscussion, load
+from ..config.messages import problems_of
+from ..config.problems import KeyPath, Problem
+from ..config.tree import Node, from_python
 from ..core.errors import ConfigError
-from .datasets import DATASETS, PLACE_KEY, Dataset
-from .datasets._reading import first_object
-from .settings import Setting
+from ..core.plugins import near
 from .tasks import Task
+
+RECORDED = "recorded/"
+"""The prefix of a model type whose answers the dataset has: `recorded/small`."""
+
+MAX_SETTINGS = 10_000
+PLACE: KeyPath = ("benchmark", "settings")
+_OWN_KEYS = ("name", "model", "recorded", "discussion", "system", "grid")
+_FIXED = ("name", "grid")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A way of answering, at `place` in the suite. `model` is None for a discussion, `help` for a model alone."""
+
+    name: str
+    model: HelperSettings | None
+    help: Help | None = None
+    discussion: str = ""
+    system: str = ""
+    place: KeyPath = ()
+    written: Mapping[str, Any] | None = None
+
+    @property
+    def placed_models(self) -> Iterator[tuple[KeyPath, HelperSettings]]:
+        """The model and all its helpers, with their paths in the setting."""
+        if self.model:
+            yield ("model",), self.model
+        if self.help:
+            yield from strategies.helpers_of(self.help)
+
+    @property
+    def models(self) -> tuple[HelperSettings, ...]:
+        return tuple(settings for _, settings in self.placed_models)
+
+    @property
+    def is_recorded(self) -> bool:
+        return bool(self.model and self.model.type.startswith(RECORDED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,74 +98,92 @@ DATASET_KEY, SCORER_KEY = "dataset", "scorer"
 """Keys of a task's `extra`: the name of its dataset, and the scorer that fits the format."""
 
 
-def dataset(settings: DatasetSettings, base: Path) -> Dataset:
-    """Returns the dataset reader for the stated or detected format. Raises `ConfigError`."""
-    name = settings.format if settings.format != "auto" else format_of(path_of(settings, base))
-    options = {"fields": settings.fields} if settings.fields else {}
-    made: Dataset = plugins.create(DATASETS, name, **options)
-    return made
-
-
 def is_code(name: str) -> bool:
     """Checks for the dotted name of a module or a Python file, which is imported only if trusted."""
     return name.endswith(".py") or ("." in name and all(map(str.isidentifier, name.split("."))))
-
-
-def format_of(path: Path) -> str:
-    """Detects the format of a file by its suffix or its first row. Raises `ConfigError`."""
-    _require(path)
-    formats = {name: plugins.create(DATASETS, name) for name in plugins.names(DATASETS)}
-    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
-    if by_suffix := [name for name, each in formats.items() if suffix in each.suffixes]:
-        return by_suffix[0]
-    row = first_object(path) or {}
-    fitting = [name for name, each in formats.items() if row.keys() >= {*each.marks} and each.fits(row)]
-    return max(fitting, key=lambda name: len(formats[name].marks))
-
-
-def tasks_of(settings: DatasetSettings, base: Path, found: Dataset) -> list[Task]:
-    """Returns the drawn tasks in the order of the file. Raises `ConfigError` for an invalid row."""
-    path = path_of(settings, base)
-    _require(path)
-    tasks = list(_placed_tasks(settings, found, path))
-    if not tasks:
-        raise ConfigError(f"{path.name} holds no tasks")
-    return _subset(tasks, settings)
 
 
 def name_of(settings: DatasetSettings) -> str:
     return settings.name or Path(settings.path).name.partition(".")[0]
 
 
-def path_of(settings: DatasetSettings, base: Path) -> Path:
-    return base / Path(settings.path).expanduser()
+def load_discussion(setting: Setting, around: BuildContext, tree: Node, also: Check = find_nothing) -> LoadedDiscussion:
+    """Returns a setting's discussion with the prices of the suite's `tree`: a model has one price in a comparison.
+
+    Raises `ConfigError`.
+    """
+    loaded = load(str(around.base / setting.discussion), around.environment)
+    return loaded.with_sections_of(tree, also)
 
 
-def _placed_tasks(settings: DatasetSettings, found: Dataset, path: Path) -> Iterator[Task]:
-    """Yields the tasks with their dataset. Raises `ConfigError` for a duplicate id."""
-    seen: dict[str, str] = {}
-    about = {DATASET_KEY: name_of(settings), SCORER_KEY: found.scorer}
-    for number, task in enumerate(found.read(path), 1):
-        place = task.extra.get(PLACE_KEY, f"{path.name}, task {number}")
-        if task.id in seen:
-            raise ConfigError(
-                f"{place}: the id {task.id!r} is already that of {seen[task.id]}; without ids, tasks have their lines"
-            )
-        seen[task.id] = place
-        yield replace(task, extra={**task.extra, **about, PLACE_KEY: place})
+class SettingError(ConfigError):
+    """An invalid setting; `problem` has its place."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
 
 
-def _subset(tasks: list[Task], settings: DatasetSettings) -> list[Task]:
-    """Returns the first tasks, or random ones with a seed; a larger limit includes those of a smaller one."""
-    if settings.limit is None or settings.limit >= len(tasks):
-        return tasks
-    if settings.seed is None:
-        return tasks[: settings.limit]
-    places = [*range(len(tasks))]
-    random.Random(settings.seed).shuffle(places)  # noqa: S311 - a sample, not a secret
-    return [tasks[place] for place in sorted(places[: settings.limit])]
+def expand_settings(sections: Sequence[SettingSettings]) -> Iterator[Setting]:
+    """Yields all settings, those of a grid in the order of its keys. Raises `SettingError`."""
+    seen: dict[str, KeyPath] = {}
+    for index, settings in enumerate(sections):
+        for setting in islice(_settings_of(settings, (*PLACE, index)), MAX_SETTINGS + 1):
+            if setting.name in seen:
+                raise SettingError(
+                    Problem((*PLACE, index, "name"), f"{setting.name!r} is already the name of another setting")
+                )
+            seen[setting.name] = setting.place
+            yield setting
+            if len(seen) > MAX_SETTINGS:
+                raise SettingError(Problem((*PLACE, index, "grid"), f"makes more than {MAX_SETTINGS:,} settings"))
 
 
-def _require(path: Path) -> None:
-    if not path.is_file():
-        raise ConfigError(f"there is no file {path}")
+def _settings_of(section: SettingSettings, place: KeyPath) -> Iterator[Setting]:
+    if not section.grid:
+        yield _setting(section, section.name, place)
+        return
+    for key in section.grid:
+        _check_key(key, (*place, "grid", key))
+    values = [value if isinstance(value, list) else [value] for value in section.grid.values()]
+    for combination in product(*values):
+        chosen = dict(zip(section.grid, combination, strict=True))
+        name = " ".join((section.name, *(f"{key}={_short_value(value)}" for key, value in chosen.items())))
+        yield _setting(_settings_with(section, chosen, place), name, place)
+
+
+def _check_key(key: str, path: KeyPath) -> None:
+    known = [name for name in SettingSettings.model_fields if name not in _FIXED]
+    if key not in known:
+        raise SettingError(Problem(path, f"is not a key of a setting{near(key, known)}", key=True))
+
+
+def _short_value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return str(value.get("type", "{...}"))
+    return "+".join(map(_short_value, value)) if isinstance(value, list) else str(value)
+
+
+def _settings_with(section: SettingSettings, chosen: Mapping[str, Any], place: KeyPath) -> SettingSettings:
+    kept = {key: getattr(section, key) for key in section.model_fields_set if key != "grid"}
+    try:
+        return SettingSettings.model_validate({**kept, **chosen})
+    except ValidationError as error:
+        wrong = problems_of(error, SettingSettings, from_python(chosen))[0]
+        raise SettingError(Problem((*place, "grid", *wrong.path[:1]), wrong.message)) from None
+
+
+def _setting(section: SettingSettings, name: str, place: KeyPath) -> Setting:
+    model = section.model
+    if section.recorded:
+        model = HelperSettings(type=f"{RECORDED}{section.recorded}")
+    given = {key: getattr(section, key) for key in sorted(section.model_fields_set) if key not in _OWN_KEYS}
+    help_ = Help.model_validate(_without_retries(given, model)) if given else None
+    described = section.model_dump(mode="json", exclude_unset=True, exclude={"grid", "name"})
+    return Setting(name, model, help_, section.discussion, section.system, place, described)
+
+
+def _without_retries(given: Mapping[str, Any], model: HelperSettings | None) -> Mapping[str, Any]:
+    """Disables retries for a recorded model, which has one answer to each task."""
+    alone = model is not None and model.type.startswith(RECORDED)
+    return {**given, "max_retries": 1} if alone and "max_retries" not in given else given

@@ -13,22 +13,32 @@ from ..core.exchange import NOTHING_USED
 from .cascade import (
     NO_EFFECT,
     NOT_ORDERED,
-    BySignal,
+    Bin,
     HelpEffect,
     HelpOrder,
-    by_signal,
+    bins,
+    calibration_error,
     doubts_of,
     help_effect,
     order,
     per_rescued,
 )
-from .distributions import NO_LATENCY, Bin, Latency, bins, error_of, first_answers, latency
 from .intervals import known_mean, mean_interval, quantile, quantile_interval, rate_interval
 from .paired import ComparedPair
-from .setting_results import Axis, ComparedSettings, SettingResult, alone, by_task, compared_settings, setting_results
-from .settings import RECORDED
+from .setting_results import (
+    NO_LATENCY,
+    Axis,
+    ComparedSettings,
+    Latency,
+    SettingResult,
+    alone,
+    by_task,
+    compared_settings,
+    latency,
+    setting_results,
+)
 from .store import Store
-from .suite import DATASET_KEY
+from .suite import DATASET_KEY, RECORDED
 from .sweep import SweepResult, answer_pairs, grid, rates, sweep
 from .tasks import Task
 
@@ -121,7 +131,6 @@ class BenchmarkSummary:
     smallest: float | None = None
     calibration: tuple[Bin, ...] = ()
     calibration_error: float | None = None
-    by_signal: Mapping[str, tuple[BySignal, ...]] = field(default_factory=dict)
     sweep: tuple[SweepResult, ...] = ()
     sweep_of: str = ""
     latency: Latency = NO_LATENCY
@@ -174,7 +183,7 @@ def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) ->
         hear(f"summing up {each.name} ({len(rows) + 1} of {len(everything)})")
         rows.append(_row(each, whole, compared, tasks))
     hear("working out settings that were not run")
-    answers = first_answers(compared.settings)
+    calibration = bins(compared.settings)
     items, of = answer_pairs(store, everything)
     return BenchmarkSummary(
         store.fact("name", store.folder.name),
@@ -186,9 +195,8 @@ def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) ->
         tuple(rows),
         pairs,
         median(pair.smallest for pair in pairs) if pairs else None,
-        tuple(bins(answers)),
-        error_of(answers),
-        {each.name: found for each in compared.settings if each.is_helped and (found := by_signal(each.answers))},
+        tuple(calibration),
+        calibration_error(calibration),
         tuple(sweep(items, [*grid(), *rates()])),
         of,
         latency(compared.settings),

@@ -16,8 +16,8 @@ from ..core.messages import assistant, user
 from .intervals import Interval, known_sum, wilson
 from .sample import Sample
 from .setting_results import SettingResult, alone
-from .settings import RECORDED
 from .store import Store
+from .suite import RECORDED
 from .tasks import Task
 
 REPLAYED = ("helper", "better", "new")

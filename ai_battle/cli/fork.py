@@ -15,11 +15,11 @@ import click
 from ..arbiter.judging import judge_run
 from ..config.judge import load_rubric
 from ..config.loading import LoadedDiscussion
-from ..conversation import rundir
-from ..conversation.journal import Journal
+from ..conversation.journal import Journal, create_run_dir
 from ..conversation.reading import messages
 from ..conversation.replay import Difference, replay, swap
 from ..conversation.run_config import is_over_after, of_run, setup_of_swap, with_changes
+from ..conversation.setup import config_settings
 from ..core.events import RunStarted, ignore
 from ..core.ledger import NO_LIMITS, Budget, SpendingLimits
 from ..core.texts import printable
@@ -175,8 +175,8 @@ async def _swap(run_dir: Path, name: str, model: str, out: Path | None, *, quiet
     source = setup_of_swap(run_dir, name, model)
     try:
         async with source.open({}) as setup:
-            begin = RunStarted(source.name, "", setup.plan.model_types, rundir.settings(source.config))
-            begin = replace(begin, run_dir=str(rundir.create(source.name, out)))
+            begin = RunStarted(source.name, "", setup.plan.model_types, config_settings(source.config))
+            begin = replace(begin, run_dir=str(create_run_dir(source.name, out)))
             async with Journal.create(Path(begin.run_dir), source.durability, source.config) as journal:
                 swapped = swap(
                     run_dir, setup.plan, name, screen or ignore, journal=source.journal_writer(journal), begin=begin

@@ -30,11 +30,10 @@ from ..core.events import (
     TurnFinished,
     TurnStarted,
 )
-from ..core.exchange import NOTHING_USED, Usage
+from ..core.exchange import NOTHING_USED, Usage, estimate_text
 from ..core.helping import HintGiven
 from ..core.ledger import Ledger
 from ..core.texts import one_line, printable
-from ..core.tokens import estimate_text
 from ..providers.person import NAME as PERSON
 from ..reporting.figures import clock, cost
 from ..reporting.sentences import STOPS, audience_text

@@ -17,12 +17,11 @@ from ..conversation.manager import ConversationManager, RunResult
 from ..conversation.person import keyboard
 from ..conversation.plan import MODES
 from ..conversation.reading import CONFIG, FILE, read
-from ..conversation.rundir import LONGEST_NAME
 from ..core import plugins
 from ..core.errors import BudgetExceeded, ConfigError
 from ..core.events import Emit, Event, RunForked, RunStarted, ignore
 from ..core.exchange import WHOLE_ANSWER, Wants
-from ..core.files import is_locked
+from ..core.files import LONGEST_NAME, is_locked
 from ..core.object_store import WorkingCopy, shown_path
 from ..core.plugins import near
 from ..executors import EXECUTORS, ExecutorTraits

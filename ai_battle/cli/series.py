@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from ..config.loading import LoadedDiscussion
-from ..conversation import rundir
+from ..conversation.journal import create_run_dir, require_free
 from ..conversation.manager import RunResult
 from ..conversation.reading import FILE, messages
 from ..conversation.stopping import RunUse, nearest
@@ -86,7 +86,7 @@ class Series:
         self._ends = time.time() + (self.limits.seconds or inf)
         for run in self.runs:
             if run.out:
-                rundir.require_free(run.out)
+                require_free(run.out)
         try:
             return max(self._codes_together() if self.at_once > 1 or self._is_elsewhere else self._codes())
         finally:
@@ -165,7 +165,7 @@ class Series:
 
         Returns None if no node had room for it in time.
         """
-        run_dir = rundir.create(run.loaded.name, run.out).absolute()
+        run_dir = create_run_dir(run.loaded.name, run.out).absolute()
         origin = run.origin[0] if run.origin else Path()
         addresses = (_address_of(run_dir), _address_of(origin))
         # Without the clients in `made`, which can't be sent to another machine.

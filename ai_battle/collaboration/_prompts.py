@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
-from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.exchange import ModelRequest, ModelResponse, ToolSpec, estimate_text
 from ..core.files import prompt_template
 from ..core.helping import MOST_CHARACTERS
 from ..core.messages import Document, Image, Message, Text, ToolCall, user
-from ..core.tokens import estimate_text
 from ..judging.assessment import prompt_place
 from ..wire.advice import with_cache_mark
 from ..wire.dialects.schemas import call_key

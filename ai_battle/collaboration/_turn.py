@@ -31,7 +31,7 @@ from ..core.events import (
     as_role,
     ignore,
 )
-from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, ToolSpec, Usage
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse, ToolSpec, Usage, estimate_text
 from ..core.helping import (
     MOST_CHARACTERS,
     AnswerChecked,
@@ -44,7 +44,6 @@ from ..core.helping import (
 from ..core.ledger import Budget, charge_to
 from ..core.messages import assistant
 from ..core.telemetry import span
-from ..core.tokens import estimate_text
 from ..core.tooling import LoopStopped, ToolsOffered, among, turn_calls
 from ..signals.refusals import refuses as refuses_in_words
 from ..wire.openai.answers import REFUSES, is_refusal, refuses

@@ -56,14 +56,15 @@ D = TypeVar("D", bound="ConfigDocument")
 class FileKind(Generic[D]):
     """What differs between the kinds of files.
 
-    `make` is the class of its documents. `rewrite` updates old spellings and returns notes on them. `check` finds
-    problems across keys, `notes` keys without effect, and `allowed` the names of secrets that may be sent to models.
+    `make` is the class of its documents. `rewrite` updates old spellings and may add what the environment
+    says; it returns notes. `check` finds problems across keys, `notes` keys without effect, and `allowed` the names of
+    secrets that may be sent to models.
     """
 
     name: str
     make: Callable[..., D]
     schema: type[Section]
-    rewrite: Callable[[Node], tuple[Node, Sequence[str]]]
+    rewrite: Callable[[Node, Mapping[str, str]], tuple[Node, Sequence[str]]]
     check: Callable[[Any], Iterable[Problem]] = find_nothing
     notes: Callable[[Any], Iterable[str]] = find_nothing
     allowed: Callable[[Any], Iterable[str]] = find_nothing
@@ -136,7 +137,7 @@ def check_document(
     also: Callable[[D], Iterable[Problem]] = find_nothing,
 ) -> D:
     """Checks an origin with overrides. Raises `ConfigError` with all problems."""
-    tree, notes = kind.rewrite(apply_overrides(origin.tree, overrides, kind.schema))
+    tree, notes = kind.rewrite(apply_overrides(origin.tree, overrides, kind.schema), variables)
     expander = TreeExpander(Expansion(variables))
     try:
         values = expander.expand(tree)

@@ -119,7 +119,7 @@ RUBRIC = FileKind(
     "rubric",
     ConfigDocument,
     RubricFile,
-    lambda tree: (tree, ()),
+    lambda tree, variables: (tree, ()),
     lambda file: rubric_problems(file.rubric.criteria, file.rubric.scale, ("rubric",)),
 )
 

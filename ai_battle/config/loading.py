@@ -237,7 +237,7 @@ DISCUSSION = FileKind(
     "discussion",
     LoadedDiscussion,
     DiscussionFile,
-    update_spellings,
+    lambda tree, variables: update_spellings(tree),
     _problems,
     _notes,
     lambda file: file.discussion.allow_secrets,

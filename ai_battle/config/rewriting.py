@@ -11,7 +11,7 @@ from .messages import expects_text
 from .participants import ROLES
 from .problems import KeyPath
 from .tree import Node, compose_value
-from .values import Section
+from .values import Section, is_null
 
 TOP_KEYS = ("providers", "prices", "context_windows")
 """Keys next to the discussion that may also be written inside it."""
@@ -149,6 +149,17 @@ def _spell_out(tree: Node, steps: list[str]) -> Node:
         case _:
             return tree
     return tree.with_child("discussion", tree.value["discussion"].with_child(steps[1], section))
+
+
+def with_default(tree: Node, path: KeyPath, value: Node) -> Node:
+    """Sets `value` at `path` unless something is written there, or a part of the way is no mapping."""
+    step, *rest = path
+    child = tree.child(step) or Node(None)
+    if is_null(child.value):
+        child = Node({}, value.place)
+    elif not rest or not isinstance(child.value, dict):
+        return tree
+    return tree.with_child(step, with_default(child, tuple(rest), value) if rest else value, value.place)
 
 
 def append_to(tree: Node, path: KeyPath, value: Node) -> Node:

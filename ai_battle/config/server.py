@@ -1,17 +1,21 @@
 """The schema of a server file: `server`, and how its models are reached."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from ..core.errors import ConfigError
+from ..core.texts import public_url
 from .collaboration import Helper, UsedHelp
-from .documents import ConfigDocument, FileKind, Source, read_document
-from .problems import Problem
+from .documents import ConfigDocument, FileKind, Source, checked_section, read_document
+from .problems import KeyPath, Problem
 from .providers import ContextWindows, Prices, Providers
-from .rewriting import rename_keys_below
+from .rewriting import rename_keys_below, with_default
+from .tree import Node, PlainScalar
 from .values import (
     AS_NUMBER,
     MAX_COUNT,
@@ -177,6 +181,27 @@ class LoadedServer(ConfigDocument):
     file: ServerFile = field(repr=False)
 
 
+VARIABLES: Mapping[KeyPath, str] = {
+    ("server", "host"): "HOST",
+    ("server", "port"): "PORT",
+    ("server", "request_timeout"): "REQUEST_TIMEOUT",
+    ("server", "tiers", "big"): "BIG_MODEL",
+    ("server", "tiers", "middle"): "MIDDLE_MODEL",
+    ("server", "tiers", "small"): "SMALL_MODEL",
+    ("server", "limits", "max_tokens"): "MAX_TOKENS_LIMIT",
+}
+ROUTE_SPELLING = ("server", "routes"), "primary", "model"
+NO_BOOST = "boost is not configured for the tiers"
+
+
+def _with_variables(tree: Node, variables: Mapping[str, str]) -> Node:
+    for path, name in VARIABLES.items():
+        if value := variables.get(name, "").strip():
+            value = PlainScalar(value.replace("${", "$${"))
+            tree = with_default(tree, path, Node(value, f"The variable {name} for"))
+    return tree
+
+
 def _same_keys(file: ServerFile) -> Iterator[Problem]:
     """Yields keys that stand there twice: only one of the names and budgets would hold."""
     first = dict[str, int]()
@@ -190,11 +215,76 @@ SERVER = FileKind(
     "server",
     LoadedServer,
     ServerFile,
-    lambda tree: (rename_keys_below(tree, ("server", "routes"), "primary", "model"), ()),
+    lambda tree, variables: (rename_keys_below(_with_variables(tree, variables), *ROUTE_SPELLING), ()),
     _same_keys,
 )
 
 
-def load_server(source: Source, environment: Mapping[str, str]) -> LoadedServer:
-    """Loads a server file. Raises `ConfigError` with all problems."""
-    return read_document(SERVER, source, environment)
+def load_server(source: Source, environment: Mapping[str, str], overrides: Sequence[str] = ()) -> LoadedServer:
+    """Loads a server file. The environment fills in what it leaves out. Raises `ConfigError` with all problems."""
+    return read_document(SERVER, source, environment, overrides)
+
+
+TIERS = ("BIG_MODEL", "MIDDLE_MODEL", "SMALL_MODEL")
+NO_TIER = "NONE"
+REQUIRED = ("BOOST_BASE_URL", "BOOST_API_KEY", "BOOST_MODEL")
+
+
+def _tiers(written: str | tuple[()]) -> list[str]:
+    names = {name.strip().upper() for name in written.split(",") if name.strip()} if written else set()
+    if NO_TIER in names and len(names) > 1:
+        raise PydanticCustomError("tiers", "is several names, of which NONE stands alone")
+    return sorted(names - {NO_TIER}, key=lambda name: TIERS.index(name) if name in TIERS else 0)
+
+
+def _http_address(written: str) -> str:
+    problem = PydanticCustomError("address", "is not an address; write it as https://host/v1")
+    try:
+        parts = urlsplit(written)
+        _ = parts.port
+    except ValueError as error:
+        raise problem from error
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise problem
+    return written.rstrip("/")
+
+
+class BoostSettings(Section):
+    """The boost model that the environment names, and the tiers of models that it plans for."""
+
+    base_url: Annotated[str, AfterValidator(_http_address)] = Field(alias="BOOST_BASE_URL", repr=False)
+    api_key: str = Field(alias="BOOST_API_KEY", repr=False)
+    model: str = Field(alias="BOOST_MODEL")
+    tiers: Annotated[tuple[Literal["BIG_MODEL", "MIDDLE_MODEL", "SMALL_MODEL"], ...], BeforeValidator(_tiers)] = Field(
+        default=(), alias="ENABLE_BOOST_SUPPORT"
+    )
+    template: str = Field(default="", alias="BOOST_WRAPPER_TEMPLATE", description="A path, or a text.")
+    timeout: Seconds = Field(default=60.0, alias="BOOST_TIMEOUT", description="For all attempts at one request.")
+
+    @property
+    def pair(self) -> dict[str, object]:
+        """The pair with this model, as a file would define it."""
+        return {"strategy": "boost", "helper_timeout": self.timeout, "options": {"template": self.template}}
+
+    def __str__(self) -> str:
+        return f"boost model {self.model} at {public_url(self.base_url)}, for {', '.join(self.tiers) or NO_TIER}"
+
+
+BOOST_VARIABLES = {field.alias or name for name, field in BoostSettings.model_fields.items()}
+
+
+def boost_settings(environment: Mapping[str, str]) -> tuple[BoostSettings | None, str]:
+    """Returns the settings and a status for the user. Without some of the variables, boost stays off.
+
+    Raises `ConfigError` for a variable with a wrong value.
+    """
+    variables = {name: value.strip() for name, value in environment.items() if value.strip()}
+    values = {name: variables[name] for name in variables.keys() & BOOST_VARIABLES}
+    missing = [name for name in REQUIRED if name not in values]
+    if not missing:
+        settings = checked_section(BoostSettings, values)
+        return settings, str(settings) if settings.tiers else NO_BOOST
+    if len(missing) == len(REQUIRED) and not _tiers(values.get("ENABLE_BOOST_SUPPORT", "")):
+        return None, NO_BOOST
+    half = f"The boost model is half configured, without {' and '.join(missing)}."
+    return None, f"{NO_BOOST}, requests are served directly. {half}"

@@ -20,12 +20,11 @@ from ..core.events import Emit, Warned, ignore
 from ..core.exchange import EVERYTHING, NOTHING_USED, WHOLE_ANSWER, ModelRequest, ModelResponse, Wants
 from ..core.ledger import Budget, charge_to
 from ..providers._names import ModelName, parse
-from .attachments import describe, pictures_of
 from .descriptions import describe_file
 from .manager import ConversationManager, RunResult
 from .participant import TurnListener, request_answer
 from .person import keyboard
-from .prompting import opening
+from .prompting import describe, opening, pictures_of
 from .setup import FileSetup, RunSetup, load_checked
 
 T = TypeVar("T")

@@ -9,10 +9,9 @@ from ..core.events import Emit, Warned
 from ..core.exchange import NOTHING_USED, ModelRequest, Wants
 from ..core.helping import FileDescribed
 from ..core.messages import Message, Part, Text, file_of
-from .attachments import file_key, pictures_of
 from .participant import Participant, request_aside
 from .plan import Plan
-from .prompting import prompt
+from .prompting import file_key, pictures_of, prompt
 from .state import EventDispatcher
 
 LONGEST_DESCRIPTION = 1024

@@ -11,20 +11,26 @@ from typing import TYPE_CHECKING, Any
 from ..assembly.models import Model
 from ..config.loading import LoadedDiscussion
 from ..core.events import Emit, PromptGiven, ignore
-from ..core.exchange import NOTHING_USED, ModelRequest, Usage
+from ..core.exchange import (
+    NOTHING_USED,
+    FileTokens,
+    ModelRequest,
+    Usage,
+    estimate_message,
+    estimate_parts,
+    estimate_request,
+)
 from ..core.helping import FileDescribed
 from ..core.messages import FILE_KINDS, Message, file_of
-from ..core.tokens import FileTokens, estimate_message, estimate_parts, estimate_request
 from ..core.traits import CalledModel
 from ..providers._endpoints import provider_traits
 from ..providers._filters import readable_message
 from ..tools.instructions import first_request
 from ..wire.genai import message_to_json, usage_to_json
-from .attachments import file_key, parts_by_file, pictures_of, refer
 from .participant import Participant
 from .person import keyboard
 from .plan import Plan
-from .prompting import opening, system_prompt
+from .prompting import file_key, opening, parts_by_file, pictures_of, refer, system_prompt
 from .records import specs_to_json
 from .setup import FileSetup, RunSetup
 from .speakers import concluder

@@ -16,7 +16,7 @@ from ..core.messages import FILE_KINDS, Part
 from ..files.folders import list_folder
 from ..files.reading import LARGEST_PICTURE, MIB, FileContent, ReadingOptions, read_file
 from ..files.texts import NothingToSend
-from .attachments import part_size
+from .prompting import part_size
 
 MOST_PICTURE_BYTES, MOST_BYTES = 8 * MIB, 20 * MIB
 """Limits of all pictures together, which are shrunk to fit, and of all files as they are sent."""

@@ -1,4 +1,4 @@
-"""Writes the journal: one JSON line per event, handed to the operating system before the next turn starts."""
+"""Creates run directories and writes journals: one line per event, handed to the system before the next turn."""
 
 import asyncio
 import os
@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from ..core.errors import JournalError
+from ..core.errors import ConfigError, JournalError
 from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
-from ..core.files import RunLock, make_private, open_private, write_private
+from ..core.files import LOCK, RunLock, make_dated, make_private, open_private, sync_folders, write_private
 from ..core.object_store import copy_of
 from ..core.tooling import HeldCall, ToolCalled
 from . import records
@@ -21,6 +21,8 @@ __all__ = ["Durability", "Journal", "messages", "progress", "read"]
 
 Durability = Literal["every_second", "every_turn"]
 
+LEFTOVERS = (LOCK, f".{CONFIG}.partial")
+"""Files of an interrupted start, which don't make a directory count as used."""
 SECONDS_UNSYNCED = 1.0
 NEW_PLACE = "name a directory that can with --out DIR"
 MOST_FAULTS = 20
@@ -154,7 +156,8 @@ class Journal:
     def _sync(self) -> None:
         try:
             if not self._has_synced_directories:
-                _sync_directories(self.run_dir)
+                # Without this, a power loss could drop the new file itself.
+                sync_folders(self.run_dir / CONFIG, self.run_dir, self.run_dir.absolute().parent)
                 self._has_synced_directories = True
             _sync_data(self._fd)
             if self._copy:
@@ -192,14 +195,23 @@ def _open_file(path: Path, flags: int) -> int:
         raise JournalError(f"{path} exists; {way_out}.") from None
 
 
-def _sync_directories(run_dir: Path) -> None:
-    """Syncs the directories above the journal; without that, a power loss could drop the new file itself."""
-    if os.name == "nt":
-        return
-    config = run_dir / CONFIG
-    for path in (*([config] if config.exists() else ()), run_dir, run_dir.absolute().parent):
-        fd = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+def create_run_dir(name: str, out: Path | None = None, *, runs: Path = Path("runs")) -> Path:
+    """Creates `out`, or `runs/<UTC time>-<name>`.
+
+    Raises `ConfigError` if the directory is in use, and `JournalError` if it can't be created.
+    """
+    with _writing(out or runs, NEW_PLACE):
+        if out is None:
+            return make_dated(name, runs)
+        require_free(out)
+        make_private(out)
+        return out
+
+
+def require_free(out: Path) -> None:
+    """Raises `ConfigError` if `out` is a file or a directory in use."""
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"{out} is a file; name a directory with --out.")
+    if out.exists() and any(entry.name not in LEFTOVERS for entry in out.iterdir()):
+        way_out = f", or go on with its run: ai-battle resume {out}" if (out / FILE).exists() else "."
+        raise ConfigError(f"{out} exists and is not empty; name another directory{way_out}")

@@ -34,15 +34,14 @@ from ..core.object_store import shown_path
 from ..core.plugins import check_options, near
 from ..core.telemetry import Telemetry, span, use_telemetry
 from ..core.tooling import Ask
-from . import outcome, reading, resuming, rundir
+from . import outcome, reading, resuming
 from .discussion import DiscussionRun
-from .journal import Durability, Journal
+from .journal import Durability, Journal, create_run_dir
 from .participant import Participant
 from .person import Reader, keyboard
-from .phases import Phase, Visibility
-from .plan import GoalMode, Mode, Plan, Selection
+from .plan import GoalMode, Mode, Phase, Plan, Selection, Visibility
 from .prompting import role_prompt, view_of
-from .setup import ClientSetup, FileSetup, RunSetup, SetupSource, load_checked
+from .setup import ClientSetup, FileSetup, RunSetup, SetupSource, config_settings, load_checked
 from .state import EventDispatcher, State
 
 if TYPE_CHECKING:
@@ -162,9 +161,9 @@ class ConversationManager:
         source = self._source
         with source.redactor.errors():
             async with source.open({}) as setup:
-                run_dir = rundir.create(source.name, self._out)
+                run_dir = create_run_dir(source.name, self._out)
                 async with Journal.create(run_dir, source.durability, source.config) as journal:
-                    settings = rundir.settings(source.config)
+                    settings = config_settings(source.config)
                     begin = RunStarted(source.name, str(run_dir), setup.plan.model_types, settings)
                     return await _run(setup, journal, source.dispatcher(journal, State(setup.plan), emit, wants), begin)
 
@@ -184,7 +183,7 @@ class ConversationManager:
         with source.redactor.errors():
             async with Journal.reopen(run_dir, source.durability) as journal:
                 progress = reading.progress(run_dir)
-                settings = rundir.check_unchanged(progress, accept_changes=accept_changes)
+                settings = resuming.check_unchanged(progress, accept_changes=accept_changes)
                 if progress.is_over and progress.ended:
                     outcome.keep(run_dir, progress.outcome)  # the earlier process may have died before it wrote this
                     return _result(progress.ended, run_dir, progress.help, progress.judged)
@@ -209,10 +208,10 @@ class ConversationManager:
         with source.redactor.errors():
             events, later = resuming.events_through(origin, turn)
             async with source.open(resuming.script_positions(events)) as setup:
-                begin = RunStarted(source.name, "", setup.plan.model_types, rundir.settings(source.config))
+                begin = RunStarted(source.name, "", setup.plan.model_types, config_settings(source.config))
                 state = resuming.restore_state(setup, (*events, begin))
                 resuming.require_turns_left(state, setup.plan, turn)
-                begin = replace(begin, run_dir=str(rundir.create(source.name, self._out)))
+                begin = replace(begin, run_dir=str(create_run_dir(source.name, self._out)))
                 async with Journal.create(Path(begin.run_dir), source.durability, source.config) as journal:
                     await source.copy_events(events, journal)
                     forked = RunForked(shown_path(origin), turn)

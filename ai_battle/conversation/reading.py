@@ -34,6 +34,8 @@ from . import records
 VERSION = 1
 FILE = "journal.jsonl"
 CONFIG = "config.yaml"
+TRANSCRIPT = "transcript.md"
+REPORT = "report.html"
 _MESSAGE_TYPES = ("prompt_given", "turn_finished")
 _log = logging.getLogger(__name__)
 

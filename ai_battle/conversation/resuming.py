@@ -2,22 +2,51 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigChanged, ConfigError
 from ..core.events import Event, ModelReplied, PromptGiven, RunStarted, TurnFailed, TurnFinished, Warned
 from ..core.ledger import Ledger
 from ..core.plugins import near
 from ..core.tooling import HeldCall, ToolCalled, ToolsOffered
 from .plan import Plan
 from .prompting import opening
-from .reading import Progress, read
-from .setup import RunSetup
+from .reading import CONFIG, Progress, read
+from .setup import RunSetup, config_digest, config_settings
 from .state import State
 
 if TYPE_CHECKING:
     from ..collaboration._limits import HelpUse
+
+
+def check_unchanged(progress: Progress, *, accept_changes: bool = False) -> Mapping[str, Any]:
+    """Returns the settings to record with `RunResumed`: new ones if a change was accepted, else none.
+
+    Raises `ConfigChanged` with a diff if the configuration in the run directory has changed since the start. No change
+    is accepted after the end of a run.
+    """
+    path = progress.run_dir / CONFIG
+    if not progress.config_digest:
+        return {}
+    if not path.is_file():
+        raise ConfigError(f"{path} is gone; put it back to go on with this run.")
+    now = path.read_text(encoding="utf-8")
+    if config_digest(now) == progress.config_digest:
+        return {}
+    if accept_changes and not progress.is_over:
+        return config_settings(now)
+    way_out = "; undo the change, or go on with it: --accept-changes"
+    if progress.is_over:
+        way_out = f", and it is over; to go on from its end: ai-battle fork {progress.run_dir} --at {progress.turn}"
+    before = str(progress.settings.get("config", ""))
+    raise ConfigChanged(f"{path} has changed since the run was started{way_out}\n{_difference(before, now)}")
+
+
+def _difference(before: str, now: str) -> str:
+    diff = unified_diff(before.splitlines(), now.splitlines(), "when it was started", "now", lineterm="", n=2)
+    return "\n".join(diff)
 
 
 def restore_state(setup: RunSetup, events: Iterable[Event]) -> State:

@@ -1,5 +1,6 @@
 """Provides the participants of a run, from clients that a program brings or from a checked file."""
 
+import hashlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
@@ -319,6 +320,15 @@ def unused_params(loaded: LoadedDiscussion) -> Iterator[str]:
         if written.template and (unused := templates.without_place(written.template, written.params)):
             path = f"discussion.models.{name}.instructions.params"
             yield f"{path}: {written.template} has no place for {', '.join(map(repr, unused))}; ignored"
+
+
+def config_settings(config: str) -> Mapping[str, Any]:
+    """Returns the value of `RunStarted.settings`, from which a later change can be detected and shown."""
+    return {"config": config, "config_digest": config_digest(config)} if config else {}
+
+
+def config_digest(config: str) -> str:
+    return hashlib.sha256(config.encode()).hexdigest()
 
 
 _AS_WRITTEN = (

@@ -26,21 +26,19 @@ from ..core.events import (
     Warned,
     ignore,
 )
-from ..core.exchange import EVERYTHING, WHOLE_ANSWER, Wants
+from ..core.exchange import EVERYTHING, WHOLE_ANSWER, Wants, estimate_message, estimate_text
 from ..core.helping import FileDescribed, LadderStood, RunJudged
 from ..core.ledger import Ledger
 from ..core.messages import Message
 from ..core.redaction import NO_SECRETS, Redactor
-from ..core.tokens import estimate_message, estimate_text
 from ..signals.conversation import ConversationSignals
-from .context import ListenerContext, tokens_of
+from .context import ListenerContext, UnfinishedCalls, tokens_of
 from .help_account import HelpAccount
 from .participant import Participant
 from .plan import Plan
 from .prompting import naming, system_prompt
 from .steering import SteeringState
 from .stopping import RunUse, StopContext
-from .unfinished import UnfinishedCalls
 
 if TYPE_CHECKING:
     from ..collaboration.ladder import LadderState

@@ -1,6 +1,8 @@
 """Takes one turn: asks a participant, and settles its answer or its failure for all."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from math import inf, nextafter
 from typing import Literal, TypeAlias
@@ -20,9 +22,9 @@ from ..core.errors import (
 from ..core.events import BudgetReached, Emit, TurnFailed, TurnFinished, TurnStarted, Warned
 from ..core.exchange import EVERYTHING, ModelRequest, ModelResponse, Usage, Wants
 from ..core.helping import HintGiven
-from ..core.messages import Message
 from ..core.telemetry import span
 from ..core.tooling import EarlierCall, TurnCalls, among
+from .context import earlier_calls_note
 from .descriptions import describe_pictures
 from .participant import Participant, TurnListener, request_answer
 from .person import PersonEnded, PersonLeft
@@ -32,7 +34,6 @@ from .state import EventDispatcher, State
 from .steering import choose_hint
 from .stopping import nearest
 from .summary import ContextMemory
-from .unfinished import earlier_calls_note
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 FailurePolicy: TypeAlias = Literal["skip", "stop"]
@@ -163,7 +164,8 @@ class TurnTaker:
         try:
             calls = TurnCalls(step.earlier, self._emit.redactor.value)
             with span("invoke_agent", step.participant.name, agent=step.participant.name), among(calls):
-                response = await self._answer_in_time(step, listener)
+                async with self._deadline(step):
+                    response = await self._request_answer(step, listener)
             return _turn_finished(step, response, listener)
         except JournalError:
             raise
@@ -174,14 +176,16 @@ class TurnTaker:
             await emit(turn_failed(step, _fault(ProviderError("interrupted"), listener), "stop"))
             raise
 
-    async def _answer_in_time(self, step: TurnStep, listener: TurnListener) -> ModelResponse:
+    @asynccontextmanager
+    async def _deadline(self, step: TurnStep) -> AsyncIterator[None]:
         """Cancels a call when the run's time is over, even if its models hang. A person may finish typing."""
         limit, ledger = self._plan.limits.seconds, self._state.use.ledger
         if limit is None or step.participant.role == "user":
-            return await self._request_answer(step, listener)
+            yield
+            return
         try:
             async with asyncio.timeout(limit - ledger.seconds) as clock:
-                return await self._request_answer(step, listener)
+                yield
         except TimeoutError:
             if not clock.expired():
                 raise
@@ -273,20 +277,16 @@ def _turn_finished(step: TurnStep, response: ModelResponse, listener: TurnListen
         step.turn,
         step.round,
         name,
-        _with_speaker(response.message, name),
+        replace(response.message, speaker=name),
         listener.usage,
         response.model or step.participant.type,
         listener.seconds,
         listener.attempts,
         response.stop,
-        tuple(_with_speaker(message, name) for message in response.steps),
+        tuple(replace(message, speaker=name) for message in response.steps),
         step.kind,
         step.heard_by,
     )
-
-
-def _with_speaker(message: Message, speaker: str) -> Message:
-    return message if message.speaker == speaker else replace(message, speaker=speaker)
 
 
 def _fault(error: AIBattleError, listener: TurnListener) -> TurnFault:

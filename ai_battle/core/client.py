@@ -9,10 +9,18 @@ from typing import Any, TypeVar, cast
 
 from .errors import ConfigError, CutShort, ProviderError
 from .events import Emit, Event, ModelReplied, ignore
-from .exchange import UNKNOWN_USAGE, WHOLE_ANSWER, ModelRequest, ModelResponse, ToolSpec, Usage
+from .exchange import (
+    UNKNOWN_USAGE,
+    WHOLE_ANSWER,
+    ModelRequest,
+    ModelResponse,
+    ToolSpec,
+    Usage,
+    estimate_request,
+    estimate_text,
+)
 from .ledger import Budget, book, charge_to
 from .messages import Image, Message, Part, Role, Text
-from .tokens import estimate_request, estimate_text
 
 T = TypeVar("T")
 

@@ -1,14 +1,17 @@
 """Private files and folders, the lock of a run directory, the cache and state directories, and packaged prompts."""
 
 import os
+import re
 import shutil
 import socket
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from secrets import token_hex
 from string import Template
 
 from .errors import ConfigError, JournalError
@@ -52,6 +55,35 @@ def make_private(folder: Path) -> None:
         # Its parents are not ours, so they get the usual permissions.
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(FOLDER, exist_ok=True)
+
+
+LONGEST_NAME = 60
+
+
+def make_dated(name: str, parent: Path) -> Path:
+    """Creates a private folder named by the time; a random suffix separates those of one name in the same second."""
+    slug = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:LONGEST_NAME] or "run"
+    stem = taken = f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%SZ}-{slug}"
+    while True:
+        try:
+            os.mkdir(parent / taken, FOLDER)  # atomic, so that two processes never share a name
+        except FileNotFoundError:
+            parent.mkdir(parents=True, exist_ok=True)
+        except FileExistsError:
+            taken = f"{stem}-{token_hex(3)}"
+        else:
+            return parent / taken
+
+
+def sync_folders(*places: Path) -> None:
+    """Waits until the files and folders that exist are on the disk; Windows has no such call for folders."""
+    for path in places if os.name != "nt" else ():
+        if path.exists():
+            fd = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
 
 
 def open_private(path: str, flags: int) -> int:

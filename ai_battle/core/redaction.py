@@ -92,9 +92,7 @@ class Redactor:
 
     def names_in(self, text: str) -> tuple[str, ...]:
         """Returns the names of the secrets that a text contains."""
-        seen = printable(text)
-        found = self._pattern.findall(seen) if self._may_hold_secret(seen) else ()
-        return tuple(dict.fromkeys(self._names[each][2:-1] for each in found))
+        return tuple(dict.fromkeys(self._names[each][2:-1] for each in self._pattern.findall(printable(text))))
 
     def text(self, text: str) -> str:
         """Returns the text as it may leave. Invisible characters are removed first, since they could split a secret.
@@ -115,11 +113,9 @@ class Redactor:
 
     def mask(self, text: str) -> str:
         """Returns the text with its secrets masked and nothing else changed."""
-        return self._pattern.sub(self._name, text) if self._may_hold_secret(text) else text
-
-    def _may_hold_secret(self, text: str) -> bool:
-        """Returns whether a spelling occurs; far faster than the pattern, which most runs never compile."""
-        return any(map(text.__contains__, self._spellings))
+        # Looking for each spelling is far faster than the pattern, which most runs never compile.
+        may_hold_secret = any(map(text.__contains__, self._spellings))
+        return self._pattern.sub(self._name, text) if may_hold_secret else text
 
     def line(self, data: bytes) -> bytes:
         """Returns the same JSON without the secrets in its texts."""
@@ -248,8 +244,9 @@ class Redactor:
     @cached_property
     def _beginning(self) -> re.Pattern[str]:
         """Matches the first letters of any spelling, or a part of them at the end of a text."""
-        heads = (one_of({each[:length] for each in self._spellings}) for length in (HEAD_LENGTH, 2, 1))
-        return re.compile("{}|(?:{}|{})\\Z".format(*heads))
+        heads = one_of({each[:HEAD_LENGTH] for each in self._spellings})
+        parts = one_of({each[:length] for each in self._spellings for length in range(1, HEAD_LENGTH)})
+        return re.compile(rf"{heads}|{parts}\Z")
 
     @cached_property
     def _is_plain(self) -> bool:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .exchange import USUAL_FILES, FileTokens
 from .helping import Role
-from .tokens import USUAL_FILES, FileTokens
 
 
 @dataclass(frozen=True, slots=True)

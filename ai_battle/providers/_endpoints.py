@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core import plugins
 from ..core.client import require_client
-from ..core.tokens import FileTokens
+from ..core.exchange import FileTokens
 from ..core.traits import ProviderTraits, features
 
 PACKAGE = "ai_battle.providers"

@@ -6,9 +6,18 @@ from functools import cached_property
 from time import perf_counter
 
 from ..core.events import Emit, Event, ModelReplied, TextDelta, ThinkingDelta, ToolCallDelta, UsageReported, ignore
-from ..core.exchange import UNKNOWN_USAGE, ModelRequest, ModelResponse, Usage
+from ..core.exchange import (
+    CHARACTERS_PER_TOKEN,
+    UNKNOWN_USAGE,
+    ModelRequest,
+    ModelResponse,
+    TokenEstimator,
+    Usage,
+    estimate_message,
+    estimate_request,
+    estimate_text,
+)
 from ..core.ledger import Quote, Reservation, book
-from ..core.tokens import CHARACTERS_PER_TOKEN, TokenEstimator, estimate_message, estimate_request, estimate_text
 from ._prices import TokenPrice
 
 _ENOUGH_TOKENS = 200  # reported tokens from which on the rate is used

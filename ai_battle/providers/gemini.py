@@ -6,8 +6,7 @@ from urllib.parse import quote
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
-from ..core.exchange import ModelRequest
-from ..core.tokens import FileTokens
+from ..core.exchange import FileTokens, ModelRequest
 from ..core.traits import ProviderTraits, features
 from ..wire import gemini as wire
 from ._endpoints import Endpoint

@@ -11,8 +11,7 @@ from pydantic_core import to_json
 
 from ..core.client import ModelClient
 from ..core.errors import ConfigError, ProviderError, Unreachable
-from ..core.exchange import ModelRequest
-from ..core.tokens import TokenEstimator
+from ..core.exchange import ModelRequest, TokenEstimator
 from ..core.traits import ProviderTraits, features
 from ..wire import ollama as wire
 from ._breaker import loop_value

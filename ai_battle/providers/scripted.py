@@ -22,10 +22,9 @@ from ..core.errors import (
     Unscripted,
 )
 from ..core.events import Emit, ScriptAdvanced, TextDelta, ThinkingDelta, ToolCallDelta, ignore
-from ..core.exchange import ModelRequest, ModelResponse, Usage
+from ..core.exchange import ModelRequest, ModelResponse, TokenEstimator, Usage, estimate_message
 from ..core.messages import Message, Part, Text, Thinking, ToolCall
 from ..core.plugins import near
-from ..core.tokens import TokenEstimator, estimate_message
 from ..core.traits import ProviderTraits
 
 FAULTS: Mapping[str, Callable[..., ProviderError]] = {

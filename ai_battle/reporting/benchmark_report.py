@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..benchmark.distributions import Latency
 from ..benchmark.paired import conclusions
 from ..benchmark.sample import Sample
+from ..benchmark.setting_results import Latency
 from ..benchmark.store import Store
 from ..benchmark.summary import BenchmarkSummary, Item, SettingRow, summary_of
 from ..benchmark.tasks import Task
@@ -22,7 +22,6 @@ from .benchmark_tables import (
     order_table,
     over_tasks,
     settings_table,
-    signals_table,
     sweep_table,
 )
 from .charts import BOTTOM, LEFT, RIGHT, TOP, Axes, Box, Points, Scale, fitting, label_boxes, shares, square
@@ -103,7 +102,6 @@ def render(summary: BenchmarkSummary, store: Store) -> Iterator[str]:
         most_matrix=MOST_MATRIX,
         order=order_table(helped) if helped else None,
         curves=[(row, square([y for _, y in curve])) for curve, row in _by_order(helped)[:MOST_CURVES]],
-        signals=[(name, signals_table(found)) for name, found in summary.by_signal.items()],
         sweep=sweep_table(summary.sweep),
         items=_items(shown, store),
         left_out=left_out if len(shown) < len(summary.items) else "",

@@ -12,8 +12,7 @@ from typing import Any
 
 from ..arbiter.verdict import Verdict
 from ..benchmark.intervals import Interval, mean_difference_interval, rate_difference_interval
-from ..conversation.reading import read
-from ..conversation.rundir import REPORT
+from ..conversation.reading import REPORT, read
 from ..core.events import Concluded, ModelReplied, RunForked, TurnFinished
 from ..core.exchange import NOTHING_USED, Usage
 from .account import RunAccount, account

@@ -9,8 +9,7 @@ from pathlib import Path
 from pydantic_core import from_json, to_json
 
 from ..arbiter.verdict import Verdict
-from ..conversation.reading import read
-from ..conversation.rundir import REPORT, TRANSCRIPT
+from ..conversation.reading import REPORT, TRANSCRIPT, read
 from ..core.errors import ConfigError, JournalError
 from ..core.events import Concluded, PhaseStarted, PromptGiven, TurnFinished
 from ..core.exchange import ModelRequest, Usage

@@ -20,10 +20,9 @@ from ..conversation.run_config import config_without_models
 from ..conversation.setup import FileSetup, load_checked
 from ..core.errors import ConfigError
 from ..core.events import PromptGiven, RunStarted, TurnFinished, TurnStarted
-from ..core.exchange import ModelRequest, ToolSpec
+from ..core.exchange import ModelRequest, ToolSpec, estimate_message
 from ..core.helping import MOST_CHARACTERS, DraftDropped
 from ..core.messages import Document, Message, Part, Text, Thinking
-from ..core.tokens import estimate_message
 from ..core.tooling import ToolsOffered
 from ..providers.person import NAME as PERSON
 from ..wire.openai import encode_request

@@ -11,11 +11,10 @@ from random import random
 
 from aiohttp import web
 
-from ..config.server import ServerLimits
+from ..config.server import ServeKey, ServerLimits
 from ..core.errors import Unreachable
 from ..providers._transport import COMPRESSIONS, decompress
 from .errors import Denied
-from .keys import KeyHolder
 from .shared import SharedCounts
 
 MEGABYTE = 1024 * 1024
@@ -66,32 +65,33 @@ class Admission:
     queue: int = 512
     running: int = 0
     queued: int = 0
+    has_several_keys: bool = False
     counts: SharedCounts | None = None
     clock: Callable[[], float] = time.monotonic
     _places_taken: int = 0
     _queues: dict[str, KeyQueue] = field(default_factory=dict)
 
-    async def enter(self, holder: KeyHolder) -> None:
+    async def enter(self, holder: ServeKey) -> None:
         """Waits until a request may be answered. It then holds a place until `leave`. Raises `Denied`."""
         queue = self._queues.get(holder.name) or self._queues.setdefault(holder.name, KeyQueue())
-        queue.most = min(holder.concurrent or self.concurrent, self._share(self.concurrent, holder))
+        queue.most = min(holder.concurrent or self.concurrent, self._share(self.concurrent))
         if holder.per_minute:
             await self._check_rate(queue, holder, holder.per_minute)
         if self.running < self.concurrent and queue.has_room and not queue.waiting:
             self._take(queue)
         else:
-            await self._wait_for_turn(queue, self._share(self.queue, holder))
+            await self._wait_for_turn(queue, self._share(self.queue))
         if self.counts and holder.concurrent:
             await self._share_place(queue, holder.name, holder.concurrent, self.counts)
 
-    def leave(self, holder: KeyHolder) -> None:
+    def leave(self, holder: ServeKey) -> None:
         queue = self._queues[holder.name]
         if self.counts and holder.concurrent:
             queue.shared -= 1
             self.counts.publish_places(holder.name, queue.shared)
         self._leave(queue)
 
-    async def _check_rate(self, queue: KeyQueue, holder: KeyHolder, per_minute: int) -> None:
+    async def _check_rate(self, queue: KeyQueue, holder: ServeKey, per_minute: int) -> None:
         wait = await self.counts.count_request(holder.name, per_minute, MINUTE) if self.counts else None
         if wait is None:
             wait = queue.count(per_minute, self.clock())
@@ -119,8 +119,8 @@ class Admission:
                 counts.publish_places(name, queue.shared)
         return granted
 
-    def _share(self, places: int, holder: KeyHolder) -> int:
-        return max(1, int(places * KEY_SHARE)) if holder.is_one_of_several else places
+    def _share(self, places: int) -> int:
+        return max(1, int(places * KEY_SHARE)) if self.has_several_keys else places
 
     def _take(self, queue: KeyQueue) -> None:
         self._places_taken += 1

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
+from .. import server
+from ..config.server import AdvisorSettings
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.exchange import ModelRequest, RawBody
@@ -19,7 +21,6 @@ from ..wire.advice import (
     without_entries,
 )
 from ..wire.bodies import PatternSearch
-from . import late
 from .apis import MESSAGES
 from .errors import Denied, NoRoute
 from .routes import Route, Routes
@@ -34,22 +35,15 @@ NO_QUESTION = "Another model asks you how to go on, and says no more than that."
 
 @dataclass(frozen=True, slots=True)
 class AdvisorRule:
-    """The operator's terms for advisors whose names match `pattern`.
-
-    `route` answers in their place, if set. `native` says whether an upstream that runs such a tool itself gets it
-    unchanged; by default only if it knows both models and the operator changes no terms.
-    """
+    """The operator's terms for advisors whose names match `pattern`; `route` answers in their place, if set."""
 
     pattern: str = "*"
     route: Route | None = None
-    is_refused: bool = False
-    native: bool | None = None
-    max_uses: int | None = None
-    max_tokens: int | None = None
+    settings: AdvisorSettings = field(default_factory=AdvisorSettings)
 
     @property
     def changes_terms(self) -> bool:
-        return bool(self.route or self.max_uses or self.max_tokens)
+        return bool(self.route or self.settings.max_uses or self.settings.max_tokens)
 
 
 DEFAULT_RULE = AdvisorRule()
@@ -99,14 +93,14 @@ class AdvisorPolicy:
 
     def _rule(self, entry: AdvisorEntry) -> AdvisorRule:
         rule = next((rule for rule in self.rules if fnmatchcase(entry.model, rule.pattern)), DEFAULT_RULE)
-        if rule.is_refused:
+        if rule.settings.refuse:
             raise Denied(403, f"{entry.place}: {entry.model!r} is refused as an advisor here; leave the tool out.")
         return rule
 
 
 def _with_advisors(call: ServedRequest, body: RawBody, advisors: Sequence[ClientAdvisor]) -> ServedRequest:
     route, is_forced = call.route, forces_question(body.fields.get("tool_choice"))
-    client = late.consulting.ConsultingClient(
+    client = server.consulting.ConsultingClient(
         route.make(), advisors, call.api.name, is_direct=route.is_direct, is_forced=is_forced
     )
     request = without_entries(call.asked.request)
@@ -130,8 +124,8 @@ def _is_native(call: ServedRequest, entry: AdvisorEntry, rule: AdvisorRule) -> b
     """Checks whether the upstream gets the client's tool unchanged and asks the advisor itself."""
     if _runs_advisors(call) != entry.type:
         return False
-    if rule.native is not None:
-        return rule.native
+    if rule.settings.native is not None:
+        return rule.settings.native
     knows_both = entry.type != ANTHROPIC_TOOL or ("claude" in call.route.models[0] and "claude" in entry.model)
     return knows_both and not rule.changes_terms
 
@@ -149,8 +143,8 @@ def _client_advisor(worker: Route, entry: AdvisorEntry, rule: AdvisorRule, route
     if advisor.models == worker.models:
         way = "name another model as the advisor, or leave the tool out"
         raise ConfigError(f"{entry.place}: {entry.model!r} is the model that answers, and can't advise itself; {way}.")
-    uses = min(filter(None, (entry.max_uses, rule.max_uses)), default=MAX_USES)
-    tokens = min(filter(None, (entry.options.get("max_tokens"), rule.max_tokens)), default=MAX_TOKENS)
+    uses = min(filter(None, (entry.max_uses, rule.settings.max_uses)), default=MAX_USES)
+    tokens = min(filter(None, (entry.options.get("max_tokens"), rule.settings.max_tokens)), default=MAX_TOKENS)
     return ClientAdvisor(entry, advisor.make(), uses, tokens)
 
 

@@ -10,16 +10,15 @@ from typing import TypeAlias
 
 from aiohttp import web
 
+from .. import server
 from ..core.client import ModelClient
 from ..core.errors import AIBattleError, translate_errors
-from ..core.exchange import RawBody
+from ..core.exchange import RawBody, estimate_request
 from ..core.ledger import charge_to
 from ..core.telemetry import request_span
-from ..core.tokens import estimate_request
 from ..providers._breaker import upstream_at
 from ..wire.blocks import Failure
 from ..wire.requests import decode_body_and_head
-from . import late
 from .admission import read_body
 from .apis import CHAT, MESSAGES, RESPONSES, Api, model_in
 from .errors import ClientDisconnected, Crashed, Denied, client_failure, retry_headers
@@ -232,7 +231,7 @@ async def _pairs(state: ServerState, http: web.Request) -> web.StreamResponse:
         return web.json_response({"error": {"message": "The evidence on pairs needs a key."}}, status=401)
     store = state.evidence
     # A lambda, so that the import at the first use does not block the event loop either.
-    found = await asyncio.to_thread(lambda: late.pair_evidence.read_evidence(store)) if store else []
+    found = await asyncio.to_thread(lambda: server.pair_evidence.read_evidence(store)) if store else []
     if JSON in http.headers.get("accept", ""):
         return web.json_response([each.to_json() for each in found])
     text = "\n\n".join("\n".join(each.lines) for each in found) or "No pair here has a shadow."

@@ -11,10 +11,9 @@ from pydantic import ValidationError
 from .. import assembly
 from ..assembly import strategies
 from ..assembly.models import BuildContext, Model, helper_model, spelling
-from ..config.boost import BoostSettings
 from ..config.collaboration import AUTO, Help, HelperSettings, UsedHelp
 from ..config.problems import Problem
-from ..config.server import AdvisorSettings, LoadedServer, RouteSettings, Server, with_advisor
+from ..config.server import AdvisorSettings, BoostSettings, LoadedServer, RouteSettings, Server, with_advisor
 from ..core.client import ModelClient
 from ..core.errors import ConfigError
 from ..core.plugins import near
@@ -24,8 +23,7 @@ from ..providers.person import NAME as PERSON
 from .advisors import AdvisorPolicy, AdvisorRule
 from .clients import PlanCachingClient, SigningClient, ToolFallback
 from .routes import Route, Routes
-from .state import Deployment
-from .webhook import require_webhook
+from .state import Deployment, require_webhook
 
 TIER_WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}
 TIER_NAMES = {"big": "claude-opus", "middle": "claude-sonnet", "small": "claude-haiku"}
@@ -132,7 +130,7 @@ class RouteBuilder:
 
     def _advisor_rule(self, pattern: str, settings: AdvisorSettings, routes: Routes) -> AdvisorRule:
         route = self._advisor_route(pattern, settings.model, routes) if settings.model else None
-        return AdvisorRule(pattern, route, settings.refuse, settings.native, settings.max_uses, settings.max_tokens)
+        return AdvisorRule(pattern, route, settings)
 
     def _advisor_route(self, pattern: str, settings: HelperSettings, routes: Routes) -> Route:
         """Returns the route of that name, as for a request, or one for a model of the rule's own."""
@@ -147,7 +145,7 @@ class RouteBuilder:
     def _tier_route(self, tier: str, settings: HelperSettings) -> Route:
         try:
             model = self._model(tier, self._of_gateway(settings))
-            if self.boost and self.boost.serves(VARIABLES[tier]):
+            if self.boost and VARIABLES[tier] in self.boost.tiers:
                 return self._boost_route(tier, model, self.boost)
         except ConfigError as error:
             raise ConfigError(f"{VARIABLES[tier]}: {error}") from error

@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from .. import server
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ProviderError, StoreError
 from ..core.events import Emit, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.messages import Message, Part, ToolCall, assistant
 from ..providers._capabilities import RefusalMemory
-from . import late
 from .stored import MemoryStore, ResponseStore
 
 TOOLS = "tools"
@@ -44,7 +44,7 @@ class ToolFallback(ClientWrapper):
         try:
             return await self.client.complete(request, emit)
         except ProviderError as error:
-            if not request.tools or self._native or not late.tool_formats.refuses_tools(error):
+            if not request.tools or self._native or not server.tool_formats.refuses_tools(error):
                 raise
             if request.tool_choice == "auto" or "tool_choice" not in str(error):  # else it may refuse just the choice
                 self._memory.remember(*self._refusal_key, TOOLS)
@@ -56,7 +56,7 @@ class ToolFallback(ClientWrapper):
 
     @cached_property
     def _in_words(self) -> ModelClient:
-        return late.tool_formats.AutoTools(self.client, "text")
+        return server.tool_formats.AutoTools(self.client, "text")
 
 
 @dataclass(slots=True)
@@ -196,7 +196,7 @@ class PlanCachingClient(ClientWrapper):
             await emit(TextDelta(plan.text))
             return replace(plan, usage=NOTHING_USED)
         plan = await self.client.complete(request, emit)
-        if plan.stop == "end" and late.boost_reply.is_plan(plan.text):
+        if plan.stop == "end" and server.boost_reply.is_plan(plan.text):
             await self.plans.keep(key, plan)
         return plan
 

@@ -5,16 +5,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
-
-from pydantic import ValidationError
+from typing import TypeAlias
 
 from ..assembly.models import BuildContext
-from ..config.boost import BoostMissing, BoostSettings, boost_settings
 from ..config.collaboration import AUTO
 from ..config.problems import ConfigProblems
-from ..config.server import LoadedServer, ServeKey, Server, load_server
-from ..config.values import Section
+from ..config.server import NO_BOOST, BoostSettings, LoadedServer, ServeKey, Server, boost_settings, load_server
 from ..core.errors import ConfigError, StoreError
 from ..core.files import state_directory
 from ..core.ledger import unpriced_reason
@@ -40,19 +36,8 @@ from .workers import Worker
 
 FALLBACK = "ANTHROPIC_API_KEY"
 HEADER = "CUSTOM_HEADER_"
-VARIABLES = {
-    "host": "HOST",
-    "port": "PORT",
-    "request_timeout": "REQUEST_TIMEOUT",
-    "keys": "AI_BATTLE_SERVE_KEYS",
-    "tiers.big": "BIG_MODEL",
-    "tiers.middle": "MIDDLE_MODEL",
-    "tiers.small": "SMALL_MODEL",
-    "limits.max_tokens": "MAX_TOKENS_LIMIT",
-}
-NO_BOOST = "boost is not configured for the tiers"
+SERVE_KEYS = "AI_BATTLE_SERVE_KEYS"
 
-S = TypeVar("S", bound=Section)
 Stamp: TypeAlias = tuple[int, int] | None
 Stamps: TypeAlias = Mapping[str, Stamp]
 """The stamps of files, by path."""
@@ -129,6 +114,7 @@ class ServerConfig:
         self.deployment.plans.together = self.deployment.signatures.together = state.store
         state.keys, state.log_content = self.keys, self.server.log_content
         state.admission.concurrent, state.admission.queue = limits.concurrent, limits.queue
+        state.admission.has_several_keys = len(self.keys.names) > 1
         if self.deployment.shadows:
             state.evidence = state.evidence or EvidenceStore(self.evidence)
             self._start_shadows(state, state.evidence)
@@ -181,11 +167,11 @@ class ConfigSource:
         Calls `trust` before importing any code that the file names; it raises if that code may not run.
         """
         seen = file_stamps([self.file, str(Path(self.file).parent / ".env")] if self.file else [])
-        document = load_server(self.file or {}, self.environment)
+        overrides = [f"server.{key}={value}" for key, value in self.over.items()]
+        document = load_server(self.file or {}, self.environment, overrides)
         self.trust(document, named_code(document))
-        environment = document.environment
-        server = with_environment(document.file.server.model_copy(update=dict(self.over)), environment)
-        boost, status = _boost(environment)
+        environment, server = document.environment, document.file.server
+        boost, status = boost_settings(environment)
         seen |= file_stamps(_calibration_files(server, document.base))
         usual = state_directory(environment)
         state, evidence = _places(server.state, usual)
@@ -236,43 +222,14 @@ def _stamp(file: str) -> Stamp:
     return None
 
 
-def with_environment(server: Server, environment: Mapping[str, str]) -> Server:
-    """Returns the section with the environment's values added. Raises `ConfigError` naming the variable."""
-    values = {place: environment.get(name, "").strip() for place, name in VARIABLES.items()}
-    section: dict[str, Any] = {}
-    for place, value in values.items():
-        head, _, key = place.rpartition(".")
-        if value:
-            (section.setdefault(head, {}) if head else section)[key] = value
-    if values["keys"]:
-        section["keys"] = [key.strip() for key in values["keys"].split(",") if key.strip()]
-    try:
-        return _merge(server, Server.model_validate(section))
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise ConfigError(f"The variable {_variable_at(first['loc'])} can't be used: {first['msg']}.") from error
-
-
-def _variable_at(place: tuple[int | str, ...]) -> str:
-    key = ".".join(step for step in place if isinstance(step, str))
-    return next((name for place, name in VARIABLES.items() if key.startswith(place)), key)
-
-
-def _merge(written: S, more: S) -> S:
-    """Merges two configurations section by section; `written` wins."""
-    added = {key: getattr(more, key) for key in more.model_fields_set}
-    for key in added.keys() & written.model_fields_set:
-        mine = getattr(written, key)
-        is_section = isinstance(mine, Section) and isinstance(added[key], Section)
-        added[key] = _merge(mine, added[key]) if is_section else mine
-    return written.model_copy(update=added)
-
-
 def _client_keys(server: Server, environment: Mapping[str, str], providers: Iterable[str]) -> tuple[ServeKey, ...]:
     """Returns the keys that clients present: by default `ANTHROPIC_API_KEY`, unless an upstream needs it."""
+    named = filter(None, map(str.strip, environment.get(SERVE_KEYS, "").split(",")))
     fallback = environment.get(FALLBACK, "").strip()
-    if server.keys or not fallback or any(FALLBACK in provider_traits(name).keys for name in providers):
-        return server.keys
+    if keys := server.keys or tuple(ServeKey(key=key) for key in named):
+        return keys
+    if not fallback or any(FALLBACK in provider_traits(name).keys for name in providers):
+        return ()
     return (ServeKey(key=fallback, name=FALLBACK),)
 
 
@@ -280,15 +237,6 @@ def _upstream_headers(environment: Mapping[str, str]) -> dict[str, str]:
     """Returns headers for upstreams: `CUSTOM_HEADER_X_TEAM=blue` becomes `X-TEAM: blue` on each request."""
     found = ((name.removeprefix(HEADER), value) for name, value in environment.items() if name.startswith(HEADER))
     return {name.replace("_", "-"): value for name, value in found if name}
-
-
-def _boost(environment: Mapping[str, str]) -> tuple[BoostSettings | None, str]:
-    """Returns the boost settings and a status text. If only some of the variables are set, boost stays off."""
-    try:
-        settings = boost_settings(environment)
-    except BoostMissing as missing:
-        return None, f"{NO_BOOST}, requests are served directly. {missing}"
-    return settings, str(settings) if settings and settings.tiers else NO_BOOST
 
 
 def _deployment(

@@ -27,37 +27,27 @@ LIMITS_KEPT = 30 * 86_400.0
 WRONG_KEY = "The key is not known here."
 
 
-@dataclass(frozen=True, slots=True)
-class KeyHolder:
-    """The holder of a key, and the limits: dollars, concurrent requests, requests per minute.
-
-    Keys with the same holder name share these limits.
-    """
-
-    name: str = ""
-    budget: float | None = None
-    concurrent: int | None = None
-    per_minute: int | None = None
-    is_one_of_several: bool = False
-
-
-ANYBODY = KeyHolder()
+ANYBODY = ServeKey(key=NO_KEY)
+"""Whoever asks a server that has no keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keys:
     """All valid keys. Without any, every program on this machine may send requests."""
 
-    holders: Mapping[bytes, KeyHolder] = field(default_factory=dict, repr=False)
+    holders: Mapping[bytes, ServeKey] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, keys: Iterable[ServeKey]) -> "Keys":
-        keys = tuple(keys)
-        several = len({key.name or key.key for key in keys}) > 1
-        return cls({key.key.encode(): _holder(key, several) for key in keys})
+        return cls({key.key.encode(): _with_name(key) for key in keys})
 
-    def holder(self, headers: Mapping[str, str]) -> KeyHolder:
-        """Returns the holder of the presented key. Raises `Denied`.
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the holders. Keys with the same name share their limits."""
+        return tuple(dict.fromkeys(key.name for key in self.holders.values()))
+
+    def holder(self, headers: Mapping[str, str]) -> ServeKey:
+        """Returns the key that is presented, with a name. Raises `Denied`.
 
         The key is compared with every known one, each in constant time, so that timing reveals nothing.
         """
@@ -95,18 +85,18 @@ async def other_limits(store: ResponseStore, keys: Keys) -> Sequence[str]:
     return sentences
 
 
-def _limits(holder: KeyHolder) -> Mapping[str, float | None]:
-    return {"budget_usd": holder.budget, "concurrent": holder.concurrent, "per_minute": holder.per_minute}
+def _limits(holder: ServeKey) -> Mapping[str, float | None]:
+    return {"budget_usd": holder.budget_usd, "concurrent": holder.concurrent, "per_minute": holder.per_minute}
 
 
 def _limits_text(limits: Mapping[str, float | None]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in limits.items() if value is not None) or "no limits"
 
 
-def _holder(key: ServeKey, several: bool) -> KeyHolder:
-    """Returns a key's holder. Keys without a name get one that tells them apart in the log and reveals nothing."""
+def _with_name(key: ServeKey) -> ServeKey:
+    """Gives a key without a name one that tells it apart in the log and reveals nothing."""
     name = key.name or f"key-{hashlib.sha256(key.key.encode()).hexdigest()[:8]}"
-    return KeyHolder(name, key.budget_usd, key.concurrent, key.per_minute, several)
+    return key.model_copy(update={"name": name})
 
 
 def _bearer(headers: Mapping[str, str]) -> str:
@@ -147,12 +137,12 @@ class KeyBudgets:
     unpriced: Literal["refuse", "allow"] = "refuse"
     _open: dict[str, Budget] = field(default_factory=dict)
 
-    def budgets_of(self, holder: KeyHolder) -> tuple[Budget, ...]:
+    def budgets_of(self, holder: ServeKey) -> tuple[Budget, ...]:
         """Returns the budget of a key, or nothing without keys."""
         if not holder.name:
             return ()
         budget = self._open.get(holder.name) or self._new(holder.name)
-        budget.limits = SpendingLimits(holder.budget, unpriced=self.unpriced)
+        budget.limits = SpendingLimits(holder.budget_usd, unpriced=self.unpriced)
         return (budget,)
 
     def _new(self, name: str) -> Budget:

@@ -10,13 +10,14 @@ from time import perf_counter
 from traceback import walk_tb
 from typing import Any, TypeAlias
 
+from ..config.server import ServeKey
 from ..core.errors import AIBattleError, Unreachable
 from ..core.events import AttemptFailed, Event, Warned
 from ..core.exchange import Usage
 from ..core.helping import NOT_NEEDED, VERIFICATION, BoostStep, HelpArrival, HelpFailed
 from ..core.ledger import Budget
 from .errors import BrokenStream, Crashed, Denied, client_failure
-from .keys import ANYBODY, KeyHolder
+from .keys import ANYBODY
 from .routes import Route
 
 CLIENT_LEFT = 499
@@ -39,7 +40,7 @@ class RequestStats:
     api: str
     request_id: str = field(default_factory=lambda: f"req_{os.urandom(12).hex()}")
     started: float = field(default_factory=perf_counter)
-    holder: KeyHolder = ANYBODY
+    holder: ServeKey = ANYBODY
     route: Route | None = None
     model: str = ""
     stream: bool = False

@@ -209,7 +209,7 @@ def _shadow_terms(config: ServerConfig) -> Iterator[str]:
 
 def _terms(config: ServerConfig) -> Iterator[str]:
     """Yields lines about keys and budgets: who may send requests, and what may be spent."""
-    names = ", ".join(dict.fromkeys(holder.name for holder in config.keys.holders.values()))
+    names = ", ".join(config.keys.names)
     yield f"Clients need a key: {names}" if names else "Programs of this machine need no key."
     if config.has_budgets:
         yield f"Budgets hold for all workers {config.budget_scope}."

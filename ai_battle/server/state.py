@@ -6,25 +6,28 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import aiohttp
 
 from ..assembly.models import Model
-from ..config.server import ServerLimits
-from ..core.errors import AIBattleError, StoreError
+from ..config.server import ServeKey, ServerLimits
+from ..core.errors import AIBattleError, ConfigError, StoreError
 from ..core.telemetry import Telemetry
 from ..evidence.store import EvidenceStore
+from ..providers._names import is_loopback
 from ..wire.blocks import Failure
 from .admission import Admission, Closing
 from .advisors import AdvisorPolicy
 from .clients import PlanStore, SignatureCache
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
-from .keys import KeyBudgets, KeyHolder, Keys, other_limits
+from .keys import KeyBudgets, Keys, other_limits
 from .logs import RequestLog
 from .metrics import GAUGES, Metrics, RequestStats
 from .routes import Routes
 from .stored import Conversation, MemoryStore, ResponseStore
 from .stores import RedisStore
 from .streaming import USUAL, StreamTiming
-from .webhook import post_event
 from .workers import Worker
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 OTHER = "other"
 """The label for all routes that clients named and no file lists."""
+WEBHOOK_TIMEOUT = aiohttp.ClientTimeout(total=10)
 
 
 @dataclass(slots=True)
@@ -124,7 +128,7 @@ class ServerState:
             task.add_done_callback(self.posting.discard)
 
     async def _post(self, webhook: str, event: Mapping[str, str]) -> None:
-        if fault := await post_event(webhook, event):
+        if fault := await _post_event(webhook, event):
             self.log.log_warning(f"The webhook of {event['route']} did not accept the alarm: {fault}.")
 
     def metrics_text(self) -> str:
@@ -141,7 +145,7 @@ class ServerState:
         values = (admission.running, admission.queued, plans.hits, plans.misses, len(plans))
         return dict(zip(GAUGES, values, strict=True))
 
-    def conversation_of(self, holder: KeyHolder) -> Conversation:
+    def conversation_of(self, holder: ServeKey) -> Conversation:
         return Conversation(self.store, holder.name, self.log.log_warning)
 
     def account(self, stats: RequestStats) -> None:
@@ -162,3 +166,27 @@ class ServerState:
         await self.store.aclose()
         if self.evidence:
             self.evidence.close()
+
+
+def require_webhook(url: str) -> None:
+    """Raises `ConfigError` for an address that would send events unencrypted over the network."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        parts = urlsplit("")
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+    if url and not (is_safe and parts.hostname):
+        raise ConfigError("webhook must be an address with https, or with http on this machine", "shadow.watch")
+
+
+async def _post_event(url: str, event: Mapping[str, str]) -> str:
+    """Returns why the event was not accepted, without the address, which may hold a secret; empty on success."""
+    try:
+        # Without redirects, which could lead to an address that `require_webhook` refuses.
+        async with (
+            aiohttp.ClientSession(timeout=WEBHOOK_TIMEOUT) as session,
+            session.post(url, json=event, allow_redirects=False) as answer,
+        ):
+            return "" if answer.status < 300 else f"it answered {answer.status}"
+    except (aiohttp.ClientError, OSError) as error:  # a timeout is an OSError too
+        return type(error).__name__

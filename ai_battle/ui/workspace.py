@@ -17,9 +17,8 @@ from ..config.packaged import description, in_brief, packaged_names, packaged_ru
 from ..config.problems import ConfigProblems
 from ..config.server import load_server
 from ..conversation.reading import FILE as JOURNAL
-from ..conversation.rundir import digest as digest_of
 from ..conversation.runs import RUNS_FOLDER, SearchHit, run_directories, search
-from ..conversation.setup import load_checked, notes
+from ..conversation.setup import config_digest, load_checked, notes
 from ..core.errors import AIBattleError, ConfigError, NoSuchRecord
 from ..core.files import write_private
 from ..core.texts import printable
@@ -73,7 +72,7 @@ class Workspace:
         """Returns the text with plain line ends, as a text field of a page has no others."""
         path = self._path(source)
         text = read_text(path, path.name)
-        return ConfigText(source, text.replace("\r\n", "\n"), digest_of(text))
+        return ConfigText(source, text.replace("\r\n", "\n"), config_digest(text))
 
     def write(self, source: str, text: str, digest: str) -> ConfigText:
         """Saves a file of the folder. Raises `FileChanged` if its content no longer has that digest."""
@@ -82,14 +81,14 @@ class Workspace:
             raise ConfigError("A packaged file is not changed; save it under a name of your own.")
         is_there = path.exists()
         old = read_text(path, path.name) if is_there else ""
-        if (digest_of(old) if is_there else "") != digest:
+        if (config_digest(old) if is_there else "") != digest:
             known = "has changed since you opened it" if digest else "exists already"
             raise FileChanged(f"{source} {known}; save again to replace it, or open it again.")
         written = text.replace("\n", "\r\n") if "\r\n" in old else text
         rights = path.stat().st_mode if is_there else 0o644
         write_private(path.resolve(), [written])
         path.chmod(rights)  # restore them, as `write_private` makes the file readable for its owner only
-        return ConfigText(source, text, digest_of(written))
+        return ConfigText(source, text, config_digest(written))
 
     def check(self, source: str, text: str) -> dict[str, Any]:
         """Returns the findings of `ai-battle validate`. Calls no model and imports no code."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ai_battle.benchmark.sample import AnswerScore, Sample
+from ai_battle.benchmark.sample import NO_HELP, AnswerScore, HelpRecord, Sample
 from ai_battle.benchmark.store import Store
 from ai_battle.benchmark.tasks import Task
 from ai_battle.core.exchange import Usage
@@ -53,12 +53,12 @@ def helped_samples(right_first: str, right_after: str, got_help: str, quality: f
             got == "x",
             Usage(100, 50, cost_usd=0.001) if got == "x" else Usage(cost_usd=0.0),
             quality if got == "x" else 0.9,
-            {"doubtful": 1.0} if got == "x" else {"plain": 1.0},
             "it is doubtful" if got == "x" else "",
             "First.",
             "Of the large one." if got == "x" else "",
             small_score=float(first == "x"),
             large_score=1.0 if got == "x" else None,
+            help=HelpRecord(1, cost_usd=None) if got == "x" else NO_HELP,
         )
         for n, (first, after, got) in enumerate(zip(right_first, right_after, got_help, strict=True))
     ]

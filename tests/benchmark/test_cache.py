@@ -6,8 +6,7 @@ from time import perf_counter
 
 import pytest
 
-from ai_battle.benchmark.call_times import CallTimes
-from ai_battle.benchmark.clients import Cache, CachedClient, ConcurrencyLimit, LimitedClient, key_of
+from ai_battle.benchmark.clients import Cache, CachedClient, CallTimes, ConcurrencyLimit, LimitedClient, key_of
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Emit, EventLog, ModelReplied, TextDelta, ToolCallDelta, ignore
 from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec, Usage

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ai_battle.benchmark.suite import dataset, format_of, tasks_of
+from ai_battle.benchmark.loading import dataset, format_of, tasks_of
 from ai_battle.benchmark.tasks import Recording, Task
 from ai_battle.config.benchmark import DatasetSettings
 from ai_battle.core.errors import ConfigError

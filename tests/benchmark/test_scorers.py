@@ -225,6 +225,12 @@ async def test_exact(prompt: str, reference: str, answer: str, right: float | No
                 "Not sure.",
             ],
         ),
+        (
+            *("Can penguins fly?", "no"),
+            ["They cannot.", "Penguins can't fly.", "They can't.", "They are too heavy, so no."],
+            ["They can.", "They have wings, so yes.", "Not: it is yes", "I cannot tell."],
+        ),
+        ("Will it hold?", "yes", ["There is no crack, so yes.", "Nothing is loose, therefore yes."], ["It won't."]),
         ("Isn't it safe?", "no", ["No."], ["It is not safe.", "Certainly not."]),
         (
             "Is it safe?",

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Emit, ignore
-from ai_battle.core.exchange import ModelRequest, ModelResponse
+from ai_battle.core.exchange import ModelRequest, ModelResponse, estimate_request
 from ai_battle.core.messages import Message, Text, ToolCall, ToolResult, assistant, user
-from ai_battle.core.tokens import estimate_request
 from ai_battle.testing import ScriptedClient
 
 from .acting import GOOD, POOR, STRATEGIES, Judge

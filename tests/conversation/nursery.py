@@ -15,10 +15,9 @@ from ai_battle.collaboration import deliberation
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import AIBattleError
 from ai_battle.core.events import AttemptFailed, Emit, Event, ModelReplied, TextDelta, TurnFinished, ignore
-from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
+from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage, estimate_request
 from ai_battle.core.ledger import SpendingLimits
 from ai_battle.core.messages import Message, ToolCall, assistant
-from ai_battle.core.tokens import estimate_request
 from tests.nursery import ROOT, note, serve
 
 from .purse import pay

@@ -15,9 +15,8 @@ from ai_battle.conversation.prompting import prompt
 from ai_battle.core.client import ModelClient
 from ai_battle.core.errors import ContextTooLong
 from ai_battle.core.events import Emit, EventLog, Summarised, TurnFailed, Warned, ignore
-from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
+from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage, estimate_request
 from ai_battle.core.messages import assistant
-from ai_battle.core.tokens import estimate_request
 from ai_battle.judging.detector import StuckDetector
 from ai_battle.providers.scripted import ScriptedClient
 

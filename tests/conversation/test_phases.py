@@ -13,15 +13,13 @@ import pytest
 
 from ai_battle import CollaborativeConversationManager, ConfigError, ConversationManager, Participant
 from ai_battle.conversation.person import PersonClient
-from ai_battle.conversation.phases import Phase
-from ai_battle.conversation.plan import Plan
+from ai_battle.conversation.plan import Phase, Plan
 from ai_battle.conversation.prompting import prompt
 from ai_battle.conversation.replay import request_of
 from ai_battle.core.client import ModelClient
 from ai_battle.core.events import Emit, EventLog, PhaseStarted, Summarised, TurnFinished, Warned, ignore
-from ai_battle.core.exchange import ModelRequest, ModelResponse
+from ai_battle.core.exchange import ModelRequest, ModelResponse, estimate_text
 from ai_battle.core.messages import Image, Message, assistant
-from ai_battle.core.tokens import estimate_text
 from ai_battle.reporting.exports import export
 
 NAMES = ("Ann", "Bob", "Eve")

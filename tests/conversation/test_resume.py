@@ -21,10 +21,9 @@ from ai_battle.core.events import (
     TurnFinished,
     ignore,
 )
-from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage
+from ai_battle.core.exchange import ModelRequest, ModelResponse, Usage, estimate_request
 from ai_battle.core.ledger import SpendingLimits
 from ai_battle.core.messages import assistant
-from ai_battle.core.tokens import estimate_request
 
 
 class Counting(ModelClient):

@@ -5,9 +5,8 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from ai_battle.core.events import AttemptFailed, DraftDelta, EventLog, TextDelta, drafting
-from ai_battle.core.exchange import NOTHING_USED, ModelResponse, Usage
+from ai_battle.core.exchange import NOTHING_USED, ModelResponse, Usage, estimate_message, estimate_text
 from ai_battle.core.messages import Image, Message, Text, Thinking, ToolCall, ToolResult, assistant, user
-from ai_battle.core.tokens import estimate_message, estimate_text
 
 
 def test_a_message_is_asked_for_its_text_its_thinking_and_its_calls() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from ai_battle import ConversationManager, Participant
 from ai_battle.conversation.person import PersonClient
-from ai_battle.conversation.phases import Phase
+from ai_battle.conversation.plan import Phase
 from ai_battle.conversation.reading import read
 from ai_battle.core.events import EventLog, ModelReplied, Warned
 from ai_battle.core.helping import FileDescribed

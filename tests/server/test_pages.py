@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ai_battle.server.config import VARIABLES, ConfigSource
+from ai_battle.config.server import VARIABLES
+from ai_battle.server.config import SERVE_KEYS, ConfigSource
 from ai_battle.server.metrics import COUNTERS, HISTOGRAMS
 from ai_battle.testing import FakeProviders
 
@@ -38,7 +39,7 @@ def test_a_yaml_on_a_page_is_a_server_that_can_start(block: Block, tmp_path: Pat
 
 def test_the_page_names_every_metric_and_every_variable() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for name in (*COUNTERS, *HISTOGRAMS, *VARIABLES.values()):
+    for name in (*COUNTERS, *HISTOGRAMS, *VARIABLES.values(), SERVE_KEYS):
         assert f"`{name}`" in text, f"{name} is missing"
 
 

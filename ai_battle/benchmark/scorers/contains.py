@@ -5,8 +5,7 @@ import re
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
-from ._wording import normal_form
-from .exact import EMPTY
+from .exact import EMPTY, normal_form
 
 
 class Contains:

@@ -3,9 +3,10 @@
 import json
 import re
 from collections import deque
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Any
+from unicodedata import normalize
 
 from ...core.texts import one_of
 from ...signals.final_answers import FinalAnswer, final_answer, options, stated_answer, words_key
@@ -13,7 +14,6 @@ from ...signals.languages import words, words_everywhere
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
-from ._wording import denies, negates_what_follows, normal_form, without_denied
 
 _SIGNS = re.compile(r"(?<=[\w)\]'\"])(?: *(!=|[<>]=?|==?)(?= *[\w(\['\"])|#(?!\w))")
 _FENCED = re.compile(r"(`{3,8}|~{3,8})\w{0,20}\n(.*?)\n?\1", re.DOTALL)
@@ -37,10 +37,34 @@ _REASON = re.compile(  # but not in "Monday - Friday", "red as well as blue" or 
     r"|,\s(?:of course|nat\u00fcrlich|i (?:think|guess|believe|suppose)|i'd say)(?=\W*\Z)",
     re.IGNORECASE | re.DOTALL,
 )
+_YES_OR_NO = one_of(words_everywhere("yes") | words_everywhere("no"))
 _VERDICT = re.compile(
-    rf"\W{{0,4}}({one_of(words_everywhere('yes') | words_everywhere('no') | {'not', 'nicht'})})\u7684?\W{{0,3}}?"
-    r"(?:[,;:!\u2014\uff0c\u3001\uff1a\uff01\u060c]|\Z)",
+    rf"\W{{0,4}}(?:({_YES_OR_NO})\u7684?\W{{0,3}}?(?:[,;:!\u2014\uff0c\u3001\uff1a\uff01\u060c]|\Z)|(not|nicht)[,;!])"
+    rf"|.*\b(?:so|therefore|thus|hence|also|somit|donc|quindi|entonces)\b,? ({_YES_OR_NO})\W*\Z",
     re.IGNORECASE,
+)
+_IN_FULL = ((r"\bcan(?:no|')t\b", "can not"), (r"\bwon't\b", "will not"), (r"n't\b", " not"), (r"'s\b", " is"))
+_AUXILIARIES = frozenset(
+    words(
+        "it they he she this that there we you is are was were do does did will would can could should may might must"
+        " has have had"
+    )
+)
+_CLAUSES = re.compile(
+    r"([.!?;](?=\s|$)|(?<![A-P]):\s|[,\n]|\s[-\u2013\u2014]\s"
+    r"|\b(?:but|because|since|while|whereas|so|aber|sondern|weil|denn|w\u00e4hrend|mais|car|sino|porque|ma|perch\u00e9)\b)"
+)
+_DENIES = re.compile(
+    r"n['\u2019]t\b|\b(?:not|never|cannot|neither|nor|wrong|incorrect|false|except|unlike|rul(?:e|es|ed|ing) out"
+    r"|nicht|nie|kein\w{0,4}|falsch|au\u00dfer|scheide\w{0,3} aus|ausgeschlossen"
+    r"|pas|jamais|faux|falso|sbagliat[oa]|non)\b",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(r"\b(?:no|n\u00e3o|nothing|nichts|rien|nada|niente)\W*\Z", re.IGNORECASE)
+_TYPED = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2212", "-")
+    | dict.fromkeys("\u2018\u2019\u02bc", "'")
+    | dict.fromkeys("\u201c\u201d\u201e", '"')
 )
 _BOOLEANS = ("true", "false")
 _PHRASES = {
@@ -49,6 +73,25 @@ _PHRASES = {
 }
 """What says yes or no to a question that denies nothing: "Certainly not" is read as "not"."""
 EMPTY = AnswerScore(None, "the answer is empty")
+
+
+def normal_form(text: str) -> str:
+    """Returns the text with composed letters, and with the hyphens and quotation marks of a keyboard."""
+    return normalize("NFC", text).translate(_TYPED)
+
+
+def denies(text: str) -> bool:
+    return _DENIES.search(text) is not None
+
+
+def negates_what_follows(text: str) -> bool:
+    return denies(_CLAUSES.split(text)[-1]) or _NEGATION.search(text) is not None
+
+
+def without_denied(text: str) -> str:
+    """Returns the text without its clauses that deny something: "Not A, but B" asserts B, and "It isn't B" nothing."""
+    clauses = _CLAUSES.split(text)
+    return "".join("" if place % 2 == 0 and denies(clause) else clause for place, clause in enumerate(clauses))
 
 
 class Exact:
@@ -110,14 +153,14 @@ def _right_texts(right: str, prompt: str) -> Iterator[str]:
 
 
 def _asked_words(task: Task) -> frozenset[str]:
-    """Returns the words that an answer only repeats: those of its question, but none if it names the right answer.
+    """Returns the words that are no answer: those of the question, and auxiliaries, as in "They can't".
 
-    Such a question may name wrong answers as well.
+    A question that names the right answer may name wrong answers as well, so that its words count.
     """
     asked = frozenset(words(task.prompt))
     right = [frozenset(words(each)) for each in task.right_answers]
-    named = any(each <= asked for each in right)
-    return frozenset() if named else asked.difference(words_everywhere("negation"), *right)
+    repeated = frozenset() if any(each <= asked for each in right) else asked
+    return (repeated | _AUXILIARIES).difference(words_everywhere("negation"), *right)
 
 
 def _key(text: str) -> tuple[str, list[str]]:
@@ -136,10 +179,20 @@ def _statements(text: str, asked: frozenset[str]) -> Iterator[str]:
         for part in (said, _predicate(said)):
             yield part
             yield _LEADING_WORDS.sub("", part)
-            yield " ".join(word for word in part.split() if asked.isdisjoint(words(word)))
-    verdict = next(filter(None, (_VERDICT.match(_LEADING_WORDS.sub("", each)) for each in ends)), None)
-    if verdict:
-        yield verdict[1]
+            yield " ".join(word for word in _in_full(part).split() if asked.isdisjoint(words(word)))
+    yield from islice(_verdicts(ends), 1)
+
+
+def _verdicts(sentences: Iterable[str]) -> Iterator[str]:
+    for sentence in sentences:
+        if found := _VERDICT.match(_LEADING_WORDS.sub("", sentence)):
+            yield found[found.lastindex or 0]
+
+
+def _in_full(text: str) -> str:
+    for short, full in _IN_FULL:
+        text = re.sub(short, full, text)
+    return text
 
 
 def _predicate(sentence: str) -> str:

@@ -14,8 +14,9 @@ from ..arbiter.verdict import FILE, Verdict
 from ..config.judge import load_rubric
 from ..core.errors import ProviderError
 from ..core.events import Event, ModelReplied, ignore
+from ..core.files import copy_of
 from ..core.ledger import Budget, SpendingLimits, charge_to
-from ..core.object_store import copy_of, shown_path
+from ..core.object_store import shown_path
 from ..core.texts import printable
 from ..reporting.comparison import ComparedRun, write_comparison
 from ..reporting.exports import write_reports

@@ -15,7 +15,6 @@ from typing import Any, TextIO, TypeVar
 import click
 
 from ..conversation.manager import RunResult
-from ..conversation.reading import messages
 from ..core.events import Emit, Event, RunFinished, RunStarted, ignore
 from ..core.exchange import EVERYTHING, WHOLE_ANSWER, Usage, Wants
 from ..core.files import is_locked
@@ -170,7 +169,7 @@ def _partial_result(noted: _RunNotes) -> RunResult | None:
     if not noted.ended:
         return None
     ended, run_dir = noted.ended, Path(noted.run_dir)
-    return RunResult("interrupted", ended.stop_reason, ended.turns, ended.usage, run_dir, messages(run_dir), noted.help)
+    return RunResult("interrupted", ended.stop_reason, ended.turns, ended.usage, run_dir, noted.help)
 
 
 def _view(display: Display) -> LiveView | PlainLines | None:

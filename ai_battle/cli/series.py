@@ -15,14 +15,15 @@ import click
 from ..config.loading import LoadedDiscussion
 from ..conversation.journal import create_run_dir, require_free
 from ..conversation.manager import RunResult
-from ..conversation.reading import FILE, messages
+from ..conversation.reading import FILE
 from ..conversation.stopping import RunUse, nearest
 from ..core import plugins
 from ..core.errors import BudgetExceeded, JobLost, JournalError
 from ..core.events import BudgetReached, Emit, RunStarted
 from ..core.exchange import NOTHING_USED, Wants
+from ..core.files import copy_of
 from ..core.ledger import NO_LIMITS, Budget, SpendingLimits, charge_to
-from ..core.object_store import copy_of, shown_path
+from ..core.object_store import shown_path
 from ..core.texts import one_line
 from ..executors import EXECUTORS, LOCAL, Executor, ExecutorTraits
 from ..reporting.account import account
@@ -177,11 +178,11 @@ class Series:
             finally:
                 if copy := copy_of(run_dir):
                     copy.fetch(run_dir)  # synchronously, as a second cancellation would end an await
-            return replace(result, run_dir=run_dir, messages=messages(run_dir))
+            return replace(result, run_dir=run_dir)
         except (BudgetExceeded, JobLost, JournalError) as error:
             if (run_dir / FILE).exists():
                 used = account(run_dir)
-                return RunResult("failed", str(error), used.turns, used.usage, run_dir, messages(run_dir))
+                return RunResult("failed", str(error), used.turns, used.usage, run_dir)
             if not isinstance(error, BudgetExceeded):
                 raise
             del self._begun[run.label]

@@ -20,7 +20,7 @@ from ..core.events import Emit, Warned, ignore
 from ..core.exchange import EVERYTHING, NOTHING_USED, WHOLE_ANSWER, ModelRequest, ModelResponse, Wants
 from ..core.ledger import Budget, charge_to
 from ..providers._names import ModelName, parse
-from .descriptions import describe_file
+from .context import describe_file
 from .manager import ConversationManager, RunResult
 from .participant import TurnListener, request_answer
 from .person import keyboard

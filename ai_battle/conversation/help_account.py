@@ -97,7 +97,7 @@ class HelpAccount:
     _all_large: float | None = 0.0
 
     def apply(self, event: Event) -> None:
-        if isinstance(event, _ARRIVAL_EVENTS):
+        if isinstance(event, HelpAsked) or (isinstance(event, _ARRIVAL_EVENTS) and event.speaker in self._arrivals):
             self._arrivals[event.speaker].apply(event)
         match event:
             case TurnStarted(speaker=speaker):
@@ -132,8 +132,8 @@ class HelpAccount:
 
     def is_waiting(self, speaker: str) -> bool:
         """Returns whether the participant's turn waits for a helper, which was asked and has not replied."""
-        arrival = self._arrivals.get(speaker, _TurnHelp())
-        return arrival.asked and not arrival.latest.calls
+        arrival = self._arrivals.get(speaker)
+        return bool(arrival and arrival.asked and not arrival.latest.calls)
 
     def _begin_turn(self, speaker: str) -> None:
         """Begins a turn. Calls before it belong to no turn: they chose a speaker, summed up, or were interrupted."""
@@ -144,13 +144,13 @@ class HelpAccount:
     def _end_turn(self, event: TurnFinished | TurnFailed) -> None:
         speaker = event.speaker
         mine = {role: self._turn.pop((name, role)) for name, role in [*self._turn] if name == speaker}
-        arrival = self._arrivals.pop(speaker, _TurnHelp())
+        arrival = self._arrivals.pop(speaker, None)
         if isinstance(event, TurnFailed):
             return
         self._turns += not self.large or speaker in self.large
-        self._helped += arrival.has_come
+        self._helped += bool(arrival and arrival.has_come)
         if cost := self.large.get(speaker):
-            usage = _answer_usage(mine, arrival.latest)
+            usage = _answer_usage(mine, arrival.latest if arrival else _Row())
             paid, before = cost(usage) if usage else None, self._all_large
             self._all_large = None if paid is None or before is None else round(before + paid, DOLLAR_DIGITS)
 

@@ -11,8 +11,7 @@ from typing import Literal
 
 from ..core.errors import ConfigError, JournalError
 from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
-from ..core.files import LOCK, RunLock, make_dated, make_private, open_private, sync_folders, write_private
-from ..core.object_store import copy_of
+from ..core.files import LOCK, RunLock, copy_of, make_dated, make_private, open_private, sync_folders, write_private
 from ..core.tooling import HeldCall, ToolCalled
 from . import records
 from .reading import CONFIG, FILE, VERSION, Order, messages, open_journal, progress, read, whole_lines

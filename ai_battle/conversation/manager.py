@@ -3,8 +3,8 @@
 import os
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from ..tools.base import Tool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunResult:
-    """The result of a run. `messages` are read from the journal on access; the prompt comes first.
+    """The result of a run.
 
     `help` says what helping models cost and saved, and `verdict` is the result of `judge:`; each is None if there is
     none.
@@ -61,9 +61,13 @@ class RunResult:
     turns: int
     usage: Usage
     run_dir: Path
-    messages: Sequence[Message] = field(repr=False)
     help: HelpSummed | None = None
     verdict: Verdict | None = None
+
+    @cached_property
+    def messages(self) -> Sequence[Message]:
+        """The messages, the prompt first. Texts stay in the journal until they are accessed."""
+        return reading.messages(self.run_dir)
 
 
 class DiscussionSettings(TypedDict, total=False):
@@ -276,9 +280,8 @@ async def _run(setup: RunSetup, journal: Journal, dispatcher: EventDispatcher, *
 
 
 def _result(ended: RunFinished, run_dir: Path, help_: HelpSummed | None, judged: RunJudged | None) -> RunResult:
-    messages = reading.messages(run_dir)
     verdict = Verdict.from_json(judged.verdict) if judged else None
-    return RunResult(ended.status, ended.stop_reason, ended.turns, ended.usage, run_dir, messages, help_, verdict)
+    return RunResult(ended.status, ended.stop_reason, ended.turns, ended.usage, run_dir, help_, verdict)
 
 
 class CollaborativeConversationManager(ConversationManager):

@@ -24,8 +24,7 @@ from ..core.exchange import EVERYTHING, ModelRequest, ModelResponse, Usage, Want
 from ..core.helping import HintGiven
 from ..core.telemetry import span
 from ..core.tooling import EarlierCall, TurnCalls, among
-from .context import earlier_calls_note
-from .descriptions import describe_pictures
+from .context import ContextMemory, describe_pictures, earlier_calls_note
 from .participant import Participant, TurnListener, request_answer
 from .person import PersonEnded, PersonLeft
 from .plan import Plan
@@ -33,7 +32,6 @@ from .prompting import finish_note, prompt, with_note
 from .state import EventDispatcher, State
 from .steering import choose_hint
 from .stopping import nearest
-from .summary import ContextMemory
 
 Kind: TypeAlias = Literal["turn", "wrap_up", "observation"]
 FailurePolicy: TypeAlias = Literal["skip", "stop"]

@@ -1,4 +1,4 @@
-"""Private files and folders, the lock of a run directory, the cache and state directories, and packaged prompts."""
+"""Private files and folders, the lock of a run directory, copies of stores, our own folders, and packaged prompts."""
 
 import os
 import re
@@ -13,8 +13,12 @@ from importlib.resources import files
 from pathlib import Path
 from secrets import token_hex
 from string import Template
+from typing import TYPE_CHECKING
 
 from .errors import ConfigError, JournalError
+
+if TYPE_CHECKING:
+    from .object_store import WorkingCopy
 
 
 def cache_directory() -> Path:
@@ -42,6 +46,14 @@ def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
 def prompt_template(package: str, name: str) -> Template:
     """Returns the file `prompts/<name>.md` of a package of ours."""
     return Template(files(package).joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip())
+
+
+open_copies: "dict[Path, WorkingCopy]" = {}
+
+
+def copy_of(path: Path) -> "WorkingCopy | None":
+    """Returns the open copy of a folder of an object store that contains the path."""
+    return next((copy for folder, copy in open_copies.items() if path == folder or folder in path.parents), None)
 
 
 FOLDER, FILE = 0o700, 0o600

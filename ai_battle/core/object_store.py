@@ -20,7 +20,7 @@ from typing import Any
 
 from . import plugins
 from .errors import ConfigError, JournalError
-from .files import LOCK
+from .files import LOCK, open_copies
 from .texts import one_line
 
 SCHEME = "s3://"
@@ -38,7 +38,6 @@ RENEWAL, STILL = 5.0, 20.0
 SLOW = {"connect_timeout": 5, "read_timeout": 20, "retries": {"max_attempts": 2}}
 MAX_ERROR = 300
 
-_copies: dict[Path, "WorkingCopy"] = {}
 _addresses: dict[str, str] = {}
 
 Stamp = tuple[tuple[int, int], ...]
@@ -46,11 +45,6 @@ Stamp = tuple[tuple[int, int], ...]
 
 def is_address(place: object) -> bool:
     return "://" in str(place)
-
-
-def copy_of(path: Path) -> "WorkingCopy | None":
-    """Returns the open copy that contains the path."""
-    return next((copy for folder, copy in _copies.items() if path == folder or folder in path.parents), None)
 
 
 def shown_path(path: Path) -> str:
@@ -98,7 +92,7 @@ class WorkingCopy:
             except self._faults as error:
                 raise ConfigError(_unusable_store(self.address, error)) from error
             undo.pop_all()
-        _copies[self.folder], _addresses[str(self.folder)] = self, self.address
+        open_copies[self.folder], _addresses[str(self.folder)] = self, self.address
         if claim:
             tasks = ((self._renew, RENEWAL), (self.store, STORE_SECONDS))
             self._threads = tuple(threading.Thread(target=self._repeat, args=task, daemon=True) for task in tasks)
@@ -154,7 +148,7 @@ class WorkingCopy:
             del _addresses[str(self.folder)]
             raise JournalError(f"{error} Everything said here is kept in {self.folder}.") from error
         finally:
-            del _copies[self.folder]
+            del open_copies[self.folder]
         shutil.rmtree(self._root)
 
     def _repeat(self, act: Callable[[], None], seconds: float) -> None:

@@ -244,9 +244,8 @@ class Redactor:
     @cached_property
     def _beginning(self) -> re.Pattern[str]:
         """Matches the first letters of any spelling, or a part of them at the end of a text."""
-        heads = one_of({each[:HEAD_LENGTH] for each in self._spellings})
-        parts = one_of({each[:length] for each in self._spellings for length in range(1, HEAD_LENGTH)})
-        return re.compile(rf"{heads}|{parts}\Z")
+        three, two, one = ({each[:length] for each in self._spellings} for length in (HEAD_LENGTH, 2, 1))
+        return re.compile(rf"{one_of(three)}|(?:{one_of(two)}|{one_of(one)})\Z")
 
     @cached_property
     def _is_plain(self) -> bool:

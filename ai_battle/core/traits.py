@@ -84,6 +84,7 @@ class ProviderTraits:
 
     `http`: it is called over HTTP, with deadlines and the environment. `from_file`: its model type names a local file.
     `recited`: its answers were written beforehand, so nothing is refused and no limit applies to their context.
+    `takes_script`: they are in the configuration, next to its type.
     `signs_calls`: it wants the signatures of its tool calls back. `api` is the name of its API, if our server speaks it
     too: such requests are passed through unchanged.
 
@@ -108,6 +109,7 @@ class ProviderTraits:
     http: bool = False
     from_file: bool = False
     recited: bool = False
+    takes_script: bool = False
     human: bool = False
     signs_calls: bool = False
     api: str = ""
@@ -126,8 +128,3 @@ class ProviderTraits:
     starter: str = ""
     get_model: str = "load a model"
     models: tuple[tuple[str, Mapping[str, bool]], ...] = ()
-
-    @property
-    def takes_script(self) -> bool:
-        """Returns whether its answers are in the configuration, next to its type."""
-        return self.recited and not self.from_file

@@ -224,7 +224,7 @@ class ScriptedClient(ModelClient):
             await emit(ToolCallDelta(index, call.id, call.name, json.dumps(call.arguments)))
 
 
-TRAITS = ProviderTraits(recited=True, local=True, free=True)
+TRAITS = ProviderTraits(recited=True, takes_script=True, local=True, free=True)
 
 
 def create(

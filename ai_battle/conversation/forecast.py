@@ -25,7 +25,7 @@ from ..core.messages import FILE_KINDS, Message, file_of
 from ..core.traits import CalledModel
 from ..providers._endpoints import provider_traits
 from ..providers._filters import readable_message
-from ..tools.instructions import first_request
+from ..tools.client import first_request
 from ..wire.genai import message_to_json, usage_to_json
 from .participant import Participant
 from .person import keyboard
@@ -276,7 +276,7 @@ def _first_request(participant: Participant, setup: RunSetup) -> ModelRequest:
     request = ModelRequest(messages, system_prompt(setup.plan, participant), options=participant.parameters)
     tool_set = setup.assembled.tool_set
     offered = tool_set.offered_tools(participant.name) if tool_set else ()
-    return first_request(request, offered) if offered else request
+    return first_request(request, offered)
 
 
 def _first_messages(plan: Plan, name: str) -> tuple[Message, ...]:

@@ -28,7 +28,7 @@ from ..core.exchange import NOTHING_USED, ModelRequest, ToolSpec
 from ..core.helping import DraftDropped, FileDescribed, HelpSummed, ModelConsulted, RunJudged
 from ..core.ledger import Budget, charge_to
 from ..core.tooling import ToolsOffered
-from ..tools.instructions import first_request
+from ..tools.client import first_request
 from .participant import Participant
 from .plan import Plan
 from .reading import read
@@ -202,7 +202,7 @@ def request_of(run_dir: Path, plan: Plan, turn: Turn) -> ModelRequest:
             offered = event.tools
         state.apply(event)
     request = request_for(plan, state, step_of(plan, state, turn))
-    return first_request(request, offered) if offered else request
+    return first_request(request, offered)
 
 
 def _round_start(plan: Plan, state: State) -> int:

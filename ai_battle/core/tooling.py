@@ -116,6 +116,8 @@ class TurnCalls:
     ) -> None:
         self.earlier = earlier
         self.newest = ""
+        self.refused: dict[str, str] = {}
+        """What models are told of calls that a person refused, by their keys, so that no other draft asks again."""
         self._redact = redact
         self._writes: defaultdict[str, list[tuple[object, EarlierCall]]] = defaultdict(list)
         self._locks: defaultdict[str, Lock] = defaultdict(Lock)

@@ -2,13 +2,10 @@
 
 import asyncio
 import contextvars
-import os
 from asyncio.subprocess import Process
-from collections import deque
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from functools import partial
-from queue import SimpleQueue
+from concurrent.futures import Future
+from contextlib import ExitStack
 from threading import Thread
 from typing import Any, ParamSpec, TypeVar
 
@@ -18,69 +15,23 @@ Made = TypeVar("Made")
 FOREIGN_TO_FUTURES = (StopIteration, KeyboardInterrupt, GeneratorExit)
 
 
-class _TaskOutcome:
-    """Captures the result or the exception of a job, for whoever awaits it."""
-
-    __slots__ = ("error", "value")
-
-    def __init__(self) -> None:
-        self.value: Any = None
-        self.error: BaseException | None = None
-
-    def __enter__(self) -> None:
-        """Opens nothing."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        self.error = error
-        return True
-
-    def settle(self, future: "asyncio.Future[Any]") -> None:
-        if future.done():
-            return
-        if self.error is None:
-            future.set_result(self.value)
-        elif isinstance(self.error, FOREIGN_TO_FUTURES):
-            future.set_exception(RuntimeError(type(self.error).__name__))
-        else:
-            future.set_exception(self.error)
-
-
-Job = tuple[Callable[[], Any], asyncio.AbstractEventLoop, "asyncio.Future[Any]"]
-Jobs = SimpleQueue[Job]
-_idle: deque[Jobs] = deque()
-if hasattr(os, "register_at_fork"):
-    # A forked child has none of the threads of its parent.
-    os.register_at_fork(after_in_child=_idle.clear)
-
-
 async def in_thread(function: Callable[Given, Made], *args: Given.args, **options: Given.kwargs) -> Made:
     """Runs `function` in a daemon thread with this context. If the caller is cancelled, the thread is left running."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Made] = loop.create_future()
-    jobs = _free_worker()
-    jobs.put((partial(contextvars.copy_context().run, function, *args, **options), loop, future))
-    return await future
+    made: Future[Made] = Future()
 
+    def fail(kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if error:
+            made.set_exception(RuntimeError(type(error).__name__) if isinstance(error, FOREIGN_TO_FUTURES) else error)
+        return True
 
-def _free_worker() -> Jobs:
-    with suppress(IndexError):
-        return _idle.pop()
-    jobs: Jobs = SimpleQueue()
-    Thread(target=_work, args=(jobs,), name="ai-battle tool", daemon=True).start()
-    return jobs
+    def work() -> None:
+        with ExitStack() as stack:
+            stack.push(fail)
+            made.set_result(function(*args, **options))
 
-
-def _work(jobs: Jobs) -> None:
-    while True:
-        work, loop, future = jobs.get()
-        with (outcome := _TaskOutcome()):
-            outcome.value = work()
-        # Idle before the caller is woken, so that its next call finds this thread.
-        _idle.append(jobs)
-        with suppress(RuntimeError):  # the loop is closed, so nobody waits any more
-            loop.call_soon_threadsafe(outcome.settle, future)
-        # A thread that waits for its next job must not keep the last one alive.
-        del work, loop, future, outcome
+    made.set_running_or_notify_cancel()
+    Thread(target=contextvars.copy_context().run, args=(work,), name="ai-battle tool", daemon=True).start()
+    return await asyncio.wrap_future(made)
 
 
 async def start_process(*command: str, **options: Any) -> Process:

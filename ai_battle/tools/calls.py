@@ -111,11 +111,10 @@ class CallGuard:
         self.excluded: set[str] = set()
         self.interrupted: set[str] = set()
         self._limits = limits
-        self._known: dict[str, ToolResult] = {}
+        self._known: dict[str, tuple[int | None, ToolResult]] = {}  # a volatile result with the round that it holds for
         self._settled: dict[str, ToolResult] = {}  # results of calls that write and were made for this turn before
         self._stale: set[str] = set()  # keys of those after which something else was changed
         self._unasked: set[str] = set()  # earlier calls that the model has not made again
-        self._seen: dict[str, tuple[int, ToolResult]] = {}  # results of volatile calls, with their round
         self._outcomes: dict[tuple[str, str], str] = {}
         self._failures: Counter[str] = Counter()
         self._calls = 0
@@ -149,7 +148,7 @@ class CallGuard:
         elif result is None:
             self.interrupted.add(key)
         elif earlier.is_fresh and not planned.is_volatile:
-            self._known[key] = result
+            self._known[key] = None, result
 
     def _settle(self, planned: PlannedCall, result: ToolResult | None, *, is_stale: bool) -> None:
         self._known.clear()
@@ -172,7 +171,7 @@ class CallGuard:
             del self._settled[key]
             if key in self._stale:
                 return replace(settled, call=planned.call, parts=(*settled.parts, Text(f"\n\n{NOT_RUN_AGAIN}")))
-            self._known[key] = settled
+            self._known[key] = None, settled
         return replace(settled, call=planned.call)
 
     def result_without_running(self, planned: PlannedCall) -> ToolResult | None:
@@ -184,9 +183,8 @@ class CallGuard:
             if not planned.is_unknown:
                 self._count_failure(planned.tool)
             return refusal(planned.call, planned.problem)
-        round_, seen = self._seen.get(key, (0, None))
-        known = self._known.get(key) or (seen if round_ == self.rounds else None)
-        if known:
+        round_, known = self._known.get(key, (None, None))
+        if known and round_ in (None, self.rounds):
             self._count_told(key)
             return replace(known, call=planned.call)
         if planned.tool in self.excluded:
@@ -214,24 +212,19 @@ class CallGuard:
         """Takes back the count of a call that is denied, and remembers the denial, so that nobody is asked again."""
         self._calls -= 1
         book_tool_call(-1)
-        self._known[planned.key] = result
+        self._known[planned.key] = None, result
 
     def learn(self, planned: PlannedCall, result: ToolResult) -> None:
         """Records the result of a call. Failures are not remembered, because they are worth another try."""
         if planned.writes:
             self._known.clear()  # a write may change any other result
-            self._seen.clear()
         if result.is_error:
             self._count_failure(planned.tool)
             return
         self._failures[planned.tool] = 0
-        is_same = False
-        if planned.is_volatile:
-            _, before = self._seen.get(planned.key, (0, None))
-            is_same = before is not None and before.parts == result.parts
-            self._seen[planned.key] = self.rounds, result
-        else:
-            self._known[planned.key] = result
+        _, before = self._known.get(planned.key, (None, None))
+        is_same = before is not None and before.parts == result.parts
+        self._known[planned.key] = self.rounds if planned.is_volatile else None, result
         first = self._outcomes.setdefault((planned.tool, result.text), planned.key)
         is_stale = not planned.writes and first != planned.key
         self._now.replayed += is_same
@@ -343,7 +336,7 @@ class CallRunner:
     async def _run(self, planned: PlannedCall) -> ToolResult:
         """Returns the result of a call, or the objection to it."""
         # Nobody is asked about a call that would not run anyway, so this comes last.
-        if objection := await self._objection(planned):
+        if objection := self._turn.refused.get(planned.key) or await self._objection(planned):
             self.guard.remember_denied(planned, result := refusal(planned.call, objection))
             return result
         if planned.key in self.guard.interrupted:
@@ -370,7 +363,12 @@ class CallRunner:
         decision = await self._consent.decide(call, writes=planned.writes and not tool.is_fenced, doubt=tool.doubt)
         word: Literal["allowed", "denied"] = "allowed" if decision.allowed else "denied"
         await self._emit(ToolDecided(call, word, decision.by, decision.reason))
-        return "" if decision.allowed else refusal_words(call.name, decision)
+        if decision.allowed:
+            return ""
+        words = refusal_words(call.name, decision)
+        if decision.by == "person":
+            self._turn.refused[planned.key] = words
+        return words
 
 
 def is_given_up(result: ToolResult) -> bool:

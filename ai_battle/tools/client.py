@@ -8,6 +8,7 @@ from ..core.client import ClientWrapper, ModelClient, request_answer
 from ..core.errors import BudgetExceeded
 from ..core.events import Emit, TextDelta, Warned, drafting, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ..core.files import prompt_template
 from ..core.ledger import Budget, limit_reached
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult, assistant, user
 from ..core.tooling import FabricationSuspected, LoopStopped, ToolProposed, ToolsOffered
@@ -20,7 +21,6 @@ from .base import Tool, ToolRegistry
 from .calls import DEFAULT, CallRunner, RunnerLimits
 from .formats.answers import AFTER_CALLS, PROPOSED, UNREAD, is_quoted, problems_in, results_in, text_after_calls
 from .formats.text import ToolUseProtocol
-from .instructions import first_request, instructions, join_texts, prompt
 from .manager import ToolManager
 
 
@@ -77,6 +77,25 @@ class ToolCapableClient(ClientWrapper):
             await emit(LoopStopped(limit))
 
 
+def first_request(request: ModelRequest, tools: tuple[ToolSpec, ...]) -> ModelRequest:
+    """Returns the first request to a model with these tools, if there are any."""
+    return replace(request, system=_join_texts(request.system, _instructions(tools)), tools=tools) if tools else request
+
+
+def _instructions(tools: Iterable[ToolSpec]) -> str:
+    """Returns what a model with these tools is told in its system prompt: their guides, and how to read results."""
+    return _join_texts(*dict.fromkeys(tool.guide for tool in tools), _prompt("data"))
+
+
+def _prompt(name: str) -> str:
+    """Returns the packaged prompt `prompts/<name>.md`."""
+    return prompt_template(__package__, name).template
+
+
+def _join_texts(*texts: str) -> str:
+    return "\n\n".join(text for text in texts if text)
+
+
 class WithTools(ClientWrapper):
     """A wrapper that passes the tools of `inner` with each request, so that strategies tell other models of them."""
 
@@ -129,7 +148,7 @@ class _ToolTurn:
             elif self._should_ask_back(requested):
                 # If the model says that it did not mean the calls, this answer is used.
                 self._first_answer = response
-                self._transient = (assistant(response.text), user(prompt("unrun_call")))
+                self._transient = (assistant(response.text), user(_prompt("unrun_call")))
             else:
                 answer = self._first_answer or response
                 # Running tools and then saying nothing is not an answer.
@@ -148,7 +167,7 @@ class _ToolTurn:
         return replace(
             self._request,
             messages=(*self._messages, *transient),
-            system=join_texts(self._request.system, instructions(self._specs) if self._specs or self._steps else ""),
+            system=_join_texts(self._request.system, _instructions(self._specs) if self._specs or self._steps else ""),
             tools=self._specs,
             tool_choice="auto" if is_settled else self._request.tool_choice,
         )
@@ -185,7 +204,7 @@ class _ToolTurn:
             await self._emit(Warned(f"A call in the text was not run. {requested.problems[0]}"))
             self._transient = (assistant(response.text), user("\n".join(requested.problems)))
         if guard.end_round(sum(len(result.text) for result in results)):
-            self._transient = (user(prompt("nudge")),)
+            self._transient = (user(_prompt("nudge")),)
         self._specs = tuple(spec for spec in self._client.offered_tools if spec.name not in guard.excluded)
         return bool(self._specs) and not guard.ended
 
@@ -223,8 +242,8 @@ class _ToolTurn:
         is_found = any(not result.is_error for result in self._results)
         return replace(
             self._request,
-            messages=(*self._messages, user(prompt("conclusion" if is_found else "no_results"))),
-            system=join_texts(self._request.system, prompt("result_summary") if is_found else ""),
+            messages=(*self._messages, user(_prompt("conclusion" if is_found else "no_results"))),
+            system=_join_texts(self._request.system, _prompt("result_summary") if is_found else ""),
             tools=(),
             tool_choice="auto",
         )

@@ -3,7 +3,6 @@
 import json
 import math
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -171,28 +170,19 @@ class HeadAndTail:
 
     def __init__(self, limit: int) -> None:
         self._half = limit // 2
-        self._head = ""
-        self._tail: deque[str] = deque()
-        self._tail_length = 0
+        self._head = self._tail = ""
         self._written = 0
 
     def write(self, text: str) -> int:
         self._written += len(text)
         room = self._half - len(self._head)
         self._head += text[:room]
-        if rest := text[room:][-self._half :]:
-            self._tail.append(rest)
-            self._tail_length += len(rest)
-        while self._tail and self._tail_length - len(self._tail[0]) >= self._half:
-            self._tail_length -= len(self._tail.popleft())
+        self._tail = (self._tail + text[room:])[-self._half :]
         return len(text)
 
     def text(self) -> str:
-        if not self._written:
-            return ""
-        tail = "".join(self._tail)[-self._half :]
-        missing = self._written - len(self._head) - len(tail)
-        return f"{self._head}{_mark(missing) if missing else ''}{tail}"
+        missing = self._written - len(self._head) - len(self._tail)
+        return f"{self._head}{_mark(missing) if missing else ''}{self._tail}"
 
 
 def _mark(missing: int) -> str:

@@ -9,7 +9,7 @@ from ai_battle.config.tools import Approval
 from ai_battle.core.events import Event, EventLog
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import ToolCall, user
-from ai_battle.core.tooling import LoopStopped, ToolCalled, ToolDecided, ToolsOffered
+from ai_battle.core.tooling import LoopStopped, ToolCalled, ToolDecided, ToolsOffered, TurnCalls, among
 from ai_battle.testing import ScriptedClient, call
 from ai_battle.tools.approval import Answer, Approver, Consent, Decision
 from ai_battle.tools.base import Tool
@@ -221,3 +221,14 @@ async def test_what_asks_may_fail_and_then_the_call_is_denied() -> None:
     _, model, _ = await ask(call("look"), "Well.", tools=[tool := Recording()], person=Approver(ring_broken_bell))
     assert tool.calls == []
     assert "the bell is broken" in told_results(model)[0]
+
+
+async def test_a_person_who_refused_a_call_of_one_draft_is_not_asked_by_the_next() -> None:
+    asked, tool = Asked(Answer(False, reason="no")), Recording()
+    with among(TurnCalls()):
+        for _ in range(2):
+            _, model, _ = await ask(call("look", what="a"), "Well.", tools=[tool], person=Approver(asked))
+
+    assert len(asked.calls) == 1
+    assert "A person refused this call: no." in told_results(model)[0]
+    assert not tool.calls

@@ -47,7 +47,6 @@ _ACTION = re.compile(
 _INPUT_LABEL = r"(?:[Aa]ction[ _][Ii]nput|(?:(?:Tool|Function) )?(?:Input|Arguments|Args)|✿ARGS✿)(?: \d{1,3})?"
 _STRUCTURE = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=[{\[]\s*[{\[\"'\w]|<)")
 _INPUT = re.compile(rf"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**{_INPUT_LABEL}(?P<label>\**\s*:\**[ \t]*)")
-_BRACKETS = re.compile(r"(?P<name>[\w.\-/:]+)\[(?P<value>[^\[\]\n]*)\]")
 _INPUT_OBJECT = re.compile(r"\s*(?:`+\w*\s*|[\"'](?=\{))?(?:(?://|#)[^\n]*\n\s*)?(?=\{)")
 _GROWING_ACTION = re.compile(r"[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2}\Z")
 _REST = re.compile(r"`?(?:\s*`{3,}(?=\s|$))?")
@@ -251,10 +250,6 @@ def read_action(source: Source, at: int, tools: OfferedTools) -> Piece | None:
 def _read_announced(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     if structure := _STRUCTURE.match(source.text, at):
         return read_bodies(source, structure.end(), tools)
-    if one := _BRACKETS.match(source.text, at):
-        return attempt(
-            source, at, one["name"], tools, lambda tool: (_call_with_text(one["value"], tool, tools), one.end())
-        )
     if piece := _read_labelled(source, at, tools, is_sure=True):
         return piece
     if line := _INPUT.match(source.text, at):
@@ -270,14 +265,6 @@ def _read_labelled(source: Source, at: int, tools: OfferedTools, *, is_sure: boo
     if not found or not given or not (is_sure or tools.find(found["name"])):
         return None
     return read_object_for(source, found["name"], (at, given.end()), tools)
-
-
-def _call_with_text(value: str, tool: str, tools: OfferedTools) -> ToolCall:
-    """Returns a call with the text as its only argument. Raises `Unreadable` if the tool needs several."""
-    names = tools.required_names(tool) or tuple(tools.properties(tool))[:1]
-    if len(names) > 1 or (value and not names):
-        raise Unreadable(0)
-    return ToolCall(tool, {names[0]: _without_quotes(value.strip(), tools, tool, names[0])} if value else {})
 
 
 def _read_input(source: Source, tool: str, at: int, tools: OfferedTools) -> tuple[ToolCall, int]:

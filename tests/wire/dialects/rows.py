@@ -92,11 +92,9 @@ EXPLICIT = (
     Row("toolCalls", f'{{"toolCalls": [{_LOOK_JSON}], "content": "", "needsMoreWork": true}}', (LOOK,)),
     Row("tool_calls of an API", '{"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look_up", '
         '"arguments": "{\\"word\\": \\"żółw\\", \\"limit\\": 3}"}}]}', (LOOK,)),
-    Row("a message without a channel", 'to=functions.look_up <|constrain|>json<|message|>{"word": "żółw", "limit": 3}<|call|>', (LOOK,)),
     Row("an argument for each element", "<tool_call>\n<name>look_up</name>\n<arguments>\n<word>żółw</word>\n<limit>3</limit>\n"
         "</arguments>\n</tool_call>", (LOOK,)),
     Row("tool and input in elements", '<tool>look_up</tool>\n<tool_input>{"word": "żółw", "limit": 3}</tool_input>', (LOOK,)),
-    Row("functionary", '>>>look_up\n{"word": "żółw", "limit": 3}', (LOOK,)),
     Row("a call of llama's own tools", '<|python_tag|>look_up.call(word="żółw", limit=3)', (LOOK,)),
     Row("a call after reasoning", f"<think>\n<tool_call>{_SAVE_JSON}</tool_call>?\n</think>\n<tool_call>{_LOOK_JSON}</tool_call>", (LOOK,)),
 )  # fmt: skip
@@ -106,7 +104,6 @@ BARE = (
     Row("json fence", f"```json\n[{_LOOK_JSON},\n {_SAVE_JSON}]\n```", (LOOK, SAVE)),
     Row("in the tag of definitions", f"<tools>\n{_LOOK_JSON}\n</tools>", (LOOK,)),
     Row("escaped once too often", _LOOK_JSON.replace('"', '\\"'), (LOOK,)),
-    Row("a fence of the tool's name", '```look_up\n{"word": "żółw", "limit": 3}\n```', (LOOK,)),
     Row("an object around the call", f'{{"call": {_LOOK_JSON}}}', (LOOK,)),
     Row("a function's arguments", '{"function_name": "look_up", "function_args": {"word": "żółw", "limit": 3}}', (LOOK,)),
     Row("glued json fence", f"```{_LOOK_JSON}```", (LOOK,)),
@@ -125,8 +122,6 @@ BARE = (
     Row("markdown escapes", "[look\\_up(word='a\\_b')]", (("look_up", {"word": "a_b"}),)),
     Row("tags of the tool's name", "<look_up>\n<word>żółw</word>\n<limit>3</limit>\n</look_up>", (LOOK,)),
     Row("a code line of its own", "`look_up(word='żółw', limit=3)`", (LOOK,)),
-    Row("attributes", '<tool name="look_up" word="żółw" limit="3"/>', (LOOK,)),
-    Row("attributes of the tool's name", "<look_up word='żółw' limit='3' />", (LOOK,)),
     Row("capitals", '{"Name": "look_up", "Arguments": {"word": "żółw", "limit": 3}}', (LOOK,)),
     Row("an object in strings", "['{\"name\": \"clock\", \"arguments\": {}}']", (CLOCK,)),
     Row("character data", f"<xml><![CDATA[{_LOOK_JSON}]]></xml>", (LOOK,)),

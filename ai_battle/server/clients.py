@@ -196,7 +196,7 @@ class PlanCachingClient(ClientWrapper):
             await emit(TextDelta(plan.text))
             return replace(plan, usage=NOTHING_USED)
         plan = await self.client.complete(request, emit)
-        if plan.stop == "end" and server.boost_reply.is_plan(plan.text):
+        if plan.stop == "end" and server.boost_reply.parse(plan.text).outcome != "other":
             await self.plans.keep(key, plan)
         return plan
 

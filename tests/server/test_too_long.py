@@ -51,6 +51,22 @@ async def test_the_boost_model_is_told_to_answer_what_is_too_long_for_the_auxili
     assert len(fakes.ollama.questions) == 1
 
 
+@pytest.mark.parametrize("planned", ["It is about trade.", "GUIDANCE:\nRead the chapter on trade."])
+async def test_a_boost_model_whose_replies_have_no_format_answers_what_is_too_long_for_the_auxiliary_one(
+    fakes: FakeProviders, tmp_path: Path, planned: str
+) -> None:
+    fakes.ollama.always(fault("context_length"))
+    fakes.openai.says(*[planned] * 3, "It is about trade.")
+    path = tmp_path / "server.yaml"
+    path.write_text(FILE.format(strategy="boost", more=""))
+    async with serving(fakes, str(path)) as address:
+        status, answer = await ask_server(address, "/v1/messages", BODY)
+
+    text = planned.removeprefix("GUIDANCE:\n")
+    assert (status, answer["content"][0]["text"]) == (200, text)
+    assert "too long for the auxiliary model" in str(fakes.openai.questions[-1].body)
+
+
 @pytest.mark.parametrize("strategy", ["rescue", "advisor"])
 async def test_a_request_that_is_too_long_for_both_is_told_as_such(
     fakes: FakeProviders, tmp_path: Path, strategy: str

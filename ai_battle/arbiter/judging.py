@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ..assembly.models import BuildContext, Model, judge_models, require_priced
+from ..assembly.models import BuildContext, Model, judge_models
 from ..config.collaboration import HelperSettings
 from ..config.documents import environment_redactor
 from ..config.environment import with_dotenv
@@ -206,6 +206,14 @@ def _room(model: Model) -> int:
     return min(MOST, max(model.window - ANSWER_ROOM, model.window // 2)) if model.window else MOST
 
 
+def _require_prices(models: Mapping[str, Model], limits: SpendingLimits) -> None:
+    """Raises `ConfigError` if a limit in dollars can't hold. There is no file here that could state a price."""
+    unknown = ", ".join(name for name, model in models.items() if model.price is None)
+    if unknown and limits.cost_usd is not None and limits.unpriced == "refuse":
+        words = f"The price of {unknown} is not known, so a limit in dollars can't hold"
+        raise ConfigError(f"{words}; leave the limit out, or take a judge that `ai-battle models` has a price for.")
+
+
 async def judge_run(
     run_dir: str | os.PathLike[str],
     models: Sequence[str],
@@ -228,8 +236,7 @@ async def judge_run(
     judges = judge_models([HelperSettings(type=model) for model in models], context)
     arbiter = Arbiter(judges, rubric or load_rubric())
     try:
-        for model in arbiter.models.values():
-            require_priced(model, limits)
+        _require_prices(arbiter.models, limits)
         # Lock first, so that no judgement is paid for that can't be written afterwards.
         with redactor.errors(), lock_directory(Path(run_dir)), charge_to(Budget(limits, payer="the judge")):
             verdict = redactor.value(await arbiter.judge(Path(run_dir), emit))

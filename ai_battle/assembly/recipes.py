@@ -16,7 +16,7 @@ from ..collaboration._limits import HelpLimits, HelpUse
 from ..collaboration._turn import AnswerCheck, Draft, HelperPool, Helping, consultation_event
 from ..collaboration._wrappers import OptimisticStream
 from ..collaboration.ladder import LadderState
-from ..config.collaboration import AUTO, Help, HelperSettings, PromiseSettings, UsedHelp
+from ..config.collaboration import AUTO, Help, HelperSettings, LessonSettings, PromiseSettings, UsedHelp
 from ..core import plugins
 from ..core.client import ClientWrapper, ModelClient, require_client
 from ..core.errors import ConfigError, translate_errors
@@ -224,8 +224,7 @@ def _lessons(recipe: Recipe, context: BuildContext) -> Lessons | None:
     settings, large = recipe.help.lessons, recipe.large
     if not settings or context.recording:
         return None
-    if settings.source == "shadow":
-        _require_shadow(recipe.help)
+    _require_sources(settings, recipe.help)
     terms = LessonTerms(
         pair=f"{recipe.model.name} + {large.name if large else 'itself'} ({recipe.help.strategy})",
         place=context.evidence or state_directory(context.environment or os.environ),
@@ -241,10 +240,14 @@ def _lessons(recipe: Recipe, context: BuildContext) -> Lessons | None:
     return Lessons(terms)
 
 
-def _require_shadow(pair: Help) -> None:
-    if not (isinstance(pair, UsedHelp) and pair.shadow):
+def _require_sources(settings: LessonSettings, pair: Help) -> None:
+    """Raises `ConfigError` if lessons need a shadow or embeddings that the file does not name."""
+    if settings.source == "shadow" and not (isinstance(pair, UsedHelp) and pair.shadow):
         words = "shadow takes lessons from the pair's shadow, and the pair has none"
         raise ConfigError(f"{words}; write a shadow:, or from: runs", "lessons.from")
+    if "near" in settings.model_fields_set and not settings.embeddings:
+        words = "near compares embeddings, and no model makes any; name one with `embeddings:`"
+        raise ConfigError(f"{words}, or leave near out", "lessons.near")
 
 
 def _embedding_model(spelled: str, recipe: Recipe, context: BuildContext) -> Model:

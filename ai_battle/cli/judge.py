@@ -24,7 +24,7 @@ from ..reporting.figures import count_of
 from . import DONE, FAILED
 from .arguments import MODEL, RunName
 from .options import USD, as_json, quiet
-from .output import bill, print_json, show_rows, tokens, without_secrets
+from .output import bill, print_json, show_rows, without_secrets
 
 Judge: TypeAlias = Callable[[Path], Awaitable[Verdict]]
 
@@ -88,7 +88,7 @@ def _compare(run_dirs: Sequence[Path]) -> Path:
 
 async def _tell(event: Event) -> None:
     if isinstance(event, ModelReplied):
-        click.echo(f"{event.speaker} has answered ({tokens(event.usage)}).", err=True)
+        click.echo(f"{event.speaker} has answered ({bill(event.usage)}).", err=True)
 
 
 async def judge_all(runs: Sequence[Path], judge: Judge, budget: Budget) -> list[Verdict | None]:

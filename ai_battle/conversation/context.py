@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ..core.errors import AIBattleError
 from ..core.events import Emit, Event, RunResumed, RunStarted, Summarised, TurnFailed, TurnFinished, TurnStarted, Warned
 from ..core.exchange import NOTHING_USED, TOKENS_PER_MESSAGE, ModelRequest, Wants, estimate_message, estimate_text
-from ..core.helping import FileDescribed
+from ..core.helping import FileDescribed, HelpAsked
 from ..core.messages import Message, Part, Text, ToolCall, ToolResult, file_of, user
 from ..core.texts import one_line
 from ..core.tooling import UNKNOWN_OUTCOME, EarlierCall, HeldCall, ToolCalled, ToolReturned
@@ -122,6 +122,8 @@ class UnfinishedCalls:
                 self._note(self._speaker, call, None)
             case ToolReturned(result=result):
                 self._note(self._speaker, result.call, result)
+            case HelpAsked(is_help=True):
+                self._forget_question()
             case _:
                 self._end(event)
 
@@ -134,6 +136,12 @@ class UnfinishedCalls:
             calls[call] = known if known and not (known.result and known.result.is_error) else EarlierCall(call)
         elif known and UNKNOWN_OUTCOME not in result.text:  # a refused call was never run
             calls[call] = EarlierCall(call, result)
+
+    def _forget_question(self) -> None:
+        """Forgets a call that asks an advisor: no tool runs for it, so it changes nothing if it is cut off."""
+        calls = self._now[self._speaker]
+        if calls and calls[newest := next(reversed(calls))].result is None:
+            del calls[newest]
 
     def _end(self, event: Event) -> None:
         match event:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -112,8 +113,9 @@ class TestTheCommand:
     ) -> None:
         ai_battle("run", "bees.yaml", "-q", "--out", "r")
         judges.openai.always("Ann was great!")
-        outcome = ai_battle("judge", "r", "-m", "gpt-4o", "-q")
+        outcome = ai_battle("judge", "r", "-m", "gpt-4o")
         assert outcome.code == 1
+        assert re.search(r"gpt-4o has answered \(.* in, .* out, \$", outcome.err)
         assert "r was not judged: " in outcome.err
         assert "it answers in prose: Ann was great!" in outcome.err
         assert not Path("r/judgements.jsonl").exists()
@@ -165,6 +167,8 @@ class TestTheCommand:
             (("r",), "--model"),
             (("r", "-m", "gpt-4o", "--rubric", "gone.yaml"), "gone.yaml: there is no such file"),
             (("r", "-m", "gpt-4o", "--rubric", "bees.yaml"), "this is a discussion file"),
+            (("r", "-m", "openai/own", "--max-cost", "1"), "openai/own is not known, so a limit in dollars can't hold"),
+            (("r", "-m", "openai/own", "--max-cost", "1"), "leave the limit out, or take a judge that"),
         ],
     )
     def test_what_is_wrong_costs_nothing(

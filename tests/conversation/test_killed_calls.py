@@ -5,13 +5,16 @@ import json
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ai_battle import ConversationManager
 from ai_battle.conversation.reading import progress, read
 from ai_battle.conversation.replay import find_turn, request_of
 from ai_battle.conversation.run_config import plan_of
 from ai_battle.core.events import Event, EventLog, TurnFinished, Warned
+from ai_battle.core.helping import HelpAsked
 from ai_battle.core.tooling import ToolCalled
 from tests.nursery import Nursery
 
@@ -118,6 +121,33 @@ async def test_a_call_that_was_interrupted_by_hand_is_not_run_again_either() -> 
 
     assert 'pay_slowly {"to": "ann"}: whether that took effect is unknown' in warnings(log.events)
     assert "The outcome is unknown" in results(log.events, "ann")[0]
+
+
+async def test_a_question_to_an_advisor_that_was_cut_off_is_asked_again_and_is_no_call_of_unknown_outcome() -> None:
+    ask = {"call": {"tool": "advisor", "parameters": {"question": "How?"}}}
+    asked = asyncio.Event()
+
+    async def listen(event: Event) -> None:
+        if isinstance(event, HelpAsked):
+            asked.set()
+
+    def manager(*script: Any) -> ConversationManager:
+        models = {
+            "ann": {"type": "scripted", "script": list(script)},
+            "large": {"type": "scripted", "script": [{"say": "Count on your fingers.", "delay": 1}]},
+        }
+        pairs = [{"primary": "ann", "secondary": "large", "strategy": "advisor"}]
+        settings = {"goal": "Count to 3.", "models": models, "turns": 1, "collaboration": {"pairs": pairs}}
+        return ConversationManager.from_config({"discussion": settings}, out="run")
+
+    running = asyncio.ensure_future(manager(ask, "1, 2, 3.").run_discussion(listen))
+    await asked.wait()
+    running.cancel()
+    await asyncio.wait([running])
+    log = EventLog()
+    await manager(ask, "1, 2, 3.").resume("run", log)
+
+    assert "took effect" not in warnings(log.events)
 
 
 async def test_a_participant_whose_turn_was_skipped_knows_what_it_had_done() -> None:

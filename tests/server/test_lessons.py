@@ -251,6 +251,14 @@ async def test_words_alone_find_lessons_while_the_server_of_embeddings_is_away(
     assert calls_of(fakes, "large") == 1
 
 
+async def test_a_similarity_without_embeddings_is_refused_with_a_way_out(fakes: FakeProviders, tmp_path: Path) -> None:
+    path = tmp_path / "server.yaml"
+    path.write_text(FILE.format(state=tmp_path / "state").replace("most: 2,", "most: 2, near: 0.8,"))
+    with pytest.raises(ConfigError, match=r"near compares embeddings, and no model makes any; name one.*or leave near"):
+        async with serving(fakes, str(path)):
+            pass
+
+
 @pytest.mark.parametrize(
     ("model", "veil", "words"),
     [

@@ -346,8 +346,7 @@ async def answer_in_place(turn: Turn, helper: ModelClient, case: HelpCase) -> Dr
     """Returns the helper's answer; None if there is none, or if it only repeats the calls that led to an answer."""
     answer = await turn.ask(helper, request_in_place(case, turn.helping.sees), case.reason)
     if answer and case.calls_again(answer.response):
-        await turn.drop(answer, CALLS_AGAIN)
-        await turn.report_failure(CALLS_AGAIN)
+        await turn.refuse(answer, CALLS_AGAIN)
         return None
     return answer
 

@@ -177,8 +177,7 @@ class Judge:
         if draft is None:
             return None
         if not (word := verdict(draft.text)):
-            await turn.drop(draft, why := f"its verdict can't be read: {draft.text[:80]!r}")
-            await turn.report_failure(why, "judge")
+            await turn.refuse(draft, f"its verdict can't be read: {draft.text[:80]!r}", "judge")
             return None
         signal, words = VERDICT_SIGNALS[word]
         return CheckResult(AnswerChecked("the judge", {signal: 1.0}, words))

@@ -263,12 +263,11 @@ class Turn:
         with span("invoke_agent", role, agent=role, strategy=what_for):
             draft, failed = await self._answer_in_time(model, request, role)
         await self.emit(consultation_event(what_for, role, request, draft, monotonic() - started))
-        if not failed:
-            return draft
-        if draft:
-            await self.drop(draft, str(failed))
-        await self.report_failure(str(failed) if draft else failed, what_for)  # with an answer, no call has failed
-        return None
+        if failed and draft:  # no call has failed, so the failure has no kind
+            await self.refuse(draft, str(failed), what_for)
+        elif failed:
+            await self.report_failure(failed, what_for)
+        return None if failed else draft
 
     async def _answer_in_time(
         self, model: ModelClient, request: ModelRequest, role: Role
@@ -295,6 +294,12 @@ class Turn:
     async def drop(self, draft: Draft, reason: str, attempt: int = 0) -> None:
         """Tells listeners that a draft will not become the turn's answer."""
         await self.emit(replace(draft.drop_event(reason), attempt=attempt))
+
+    async def refuse(self, draft: Draft | None, why: str, what_for: str = "") -> None:
+        """Tells listeners that help failed because an answer, if there is one, is unusable."""
+        if draft:
+            await self.drop(draft, why)
+        await self.report_failure(why, what_for)
 
     async def accept(self, draft: Draft) -> ModelResponse:
         """Emits the draft as the answer and returns it, with the usage of the whole turn."""

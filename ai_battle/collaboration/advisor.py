@@ -297,8 +297,7 @@ class AdvisedStep:
         if draft and draft.text.strip():
             return advice_result(advisor.name, draft.text, self._notes(draft, forced))
         if draft:
-            await self._turn.drop(draft, ONLY_CALLS)
-            await self._turn.report_failure(ONLY_CALLS)
+            await self._turn.refuse(draft, ONLY_CALLS)
         return ""
 
     def _notes(self, draft: Draft, forced: str) -> str:

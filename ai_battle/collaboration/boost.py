@@ -30,7 +30,6 @@ NO_FORMAT = "It has neither a SUMMARY nor a GUIDANCE section."
 NO_TOOL = "The auxiliary model was given this guidance and called no tool."
 TOO_LONG = "This conversation is too long for the auxiliary model. Answer the request yourself, with a SUMMARY."
 MUST_CALL = "The request demands that a tool is called, so a SUMMARY can't be its answer."
-NO_PLAN = "no reply of the boost model led to an answer: it was in none of the formats"
 
 
 class BoostLoop(Strategy):
@@ -51,9 +50,7 @@ class BoostLoop(Strategy):
         base: Path = HERE,
     ) -> None:
         if max_loops < 1:
-            raise ConfigError(
-                f"max_loops counts the rounds of the boost loop, from 1 on; it can't be {max_loops!r}.", "max_loops"
-            )
+            raise ConfigError(f"max_loops counts the rounds of boost, 1 or more, not {max_loops!r}.", "max_loops")
         super().__init__(auxiliary, boost, helping=helping)
         self.boost = boost
         self.max_loops = max_loops
@@ -63,6 +60,12 @@ class BoostLoop(Strategy):
         turn = BoostTurn(self, request, emit)
         if turn.tools:  # else a SUMMARY may be the answer
             self.require_primary()
+        try:
+            return await self._answer(turn)
+        except ContextTooLong as error:
+            return await turn.answer_as_planner(error)
+
+    async def _answer(self, turn: "BoostTurn") -> ModelResponse:
         for _ in range(self.max_loops):
             match await turn.request_plan():
                 case PlanReply("summary", text):
@@ -121,10 +124,7 @@ class BoostTurn:
         analysis = f"ANALYSIS:\n{plan.analysis}\n\n" if plan.analysis else ""
         note = packaged_prompt("boost_plan", plan=f"{analysis}GUIDANCE:\n{plan.text}")
         listener = ExecutionListener(self._emit, is_answer=self._text_will_do)
-        try:
-            draft = await self._execute(with_note(self._request, note), listener)
-        except ContextTooLong as error:
-            return await self._answer_as_planner(error)
+        draft = await self._execute(with_note(self._request, note), listener)
         if not draft:
             return await self.answer_best()
         if self._text_will_do or listener.has_called or draft.response.used_tools or draft.response.tool_calls:
@@ -139,13 +139,10 @@ class BoostTurn:
     async def answer_directly(self) -> ModelResponse:
         """Accepts the auxiliary model's answer to the unchanged request."""
         listener = ExecutionListener(self._emit, is_answer=True)
-        try:
-            draft = await self._execute(self._request, listener)
-        except ContextTooLong as error:
-            return await self._answer_as_planner(error)
+        draft = await self._execute(self._request, listener)
         return await self._accept(draft, listener.stream) if draft else await self.answer_best()
 
-    async def _answer_as_planner(self, error: ContextTooLong) -> ModelResponse:
+    async def answer_as_planner(self, error: ContextTooLong) -> ModelResponse:
         """Accepts the boost model's reply, in whatever form, to a request that is too long for the auxiliary model.
 
         Raises the error if there is none, and if the caller can shorten the request or demands a call.
@@ -163,7 +160,7 @@ class BoostTurn:
         """Accepts the auxiliary model's best answer so far; without one, asks it without guidance."""
         if best := max(reversed(self._answers), key=self._answer_rank, default=None):
             return await self._accept(best, AnswerStream(self._emit, "boost"))
-        await self._turn.report_failure(NO_PLAN)
+        await self._turn.report_failure("no reply of the boost model led to an answer: it was in none of the formats")
         return await self.answer_directly()
 
     def _answer_rank(self, answer: Draft) -> tuple[bool, bool]:
@@ -188,8 +185,7 @@ class BoostTurn:
         if planned and planned.cut and self._stream.has_said:
             raise CutShort(planned.cut, planned.text)
         if planned and (problem := _why_unusable(planned.response)):
-            await self._turn.report_failure(problem)
-            await self._turn.drop(planned, problem)
+            await self._turn.refuse(planned, problem)
             return None
         return planned
 
@@ -214,10 +210,7 @@ class BoostTurn:
 
 
 class ExecutionListener:
-    """Forwards the auxiliary model's events; its text is a draft until it calls a tool, or else the answer at once.
-
-    `usage` sums the usage of its own models.
-    """
+    """Forwards the auxiliary model's events; its text is a draft until it calls a tool, or else the answer at once."""
 
     def __init__(self, emit: Emit, *, is_answer: bool) -> None:
         self.usage = DraftListener(ignore)

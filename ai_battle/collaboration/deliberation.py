@@ -150,7 +150,7 @@ class DeliberationSession:
         problems = {number: find_form_problem(self.request, draft.response) for number, draft in answers.items()}
         for number, problem in problems.items():
             if problem and not all(problems.values()):
-                await self._refuse(answers[number], problem)
+                await self.turn.refuse(answers[number], problem)
                 self._missing.append(f"member {number} gave no answer: {problem}")
         return {number: draft for number, draft in answers.items() if not problems[number]}
 
@@ -164,7 +164,7 @@ class DeliberationSession:
             self._error, problem = error, str(error)
         await self.turn.emit(consultation_event(NAME, "own", self.request, draft, monotonic() - started))
         if problem:
-            await self._refuse(draft, problem)
+            await self.turn.refuse(draft, problem)
         return None if problem else draft
 
     async def rank(self, *, ranks_own: bool) -> tuple[Standing, ...]:
@@ -191,7 +191,7 @@ class DeliberationSession:
             draft = await self.turn.ask(MutedClient(judge.client), request, "the answers are ranked", "judge")
         places = read_ranking(draft.text, len(order)) if draft else ()
         if draft and not places:
-            await self._refuse(draft, f"the ranking of {who} can't be read: {draft.text[:80]!r}")
+            await self.turn.refuse(draft, f"the ranking of {who} can't be read: {draft.text[:80]!r}")
             self._missing.append(self.turn.failure)
         if not draft:
             self._missing.append(f"{who} gave no ranking: {self.turn.failure}")
@@ -238,7 +238,7 @@ class DeliberationSession:
         text = without_thought(draft.text) if draft else ""
         found = split_answer(text, is_whole=True)
         if draft and not found:
-            await self._refuse(draft, "its answer can't be found in what it wrote")
+            await self.turn.refuse(draft, "its answer can't be found in what it wrote")
         if not draft or not found:
             await stream.take_back(self.turn.failure)
             return None
@@ -273,11 +273,6 @@ class DeliberationSession:
             if number != best:
                 await self.turn.drop(draft, OTHER_ANSWER_REASON)
         return await self.turn.accept(self.answers[best])
-
-    async def _refuse(self, draft: Draft | None, problem: str) -> None:
-        if draft:
-            await self.turn.drop(draft, problem)
-        await self.turn.report_failure(problem)
 
 
 create = Deliberation

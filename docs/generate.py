@@ -26,7 +26,15 @@ KINDS = ("benchmark", "discussion", "server")
 
 
 def schema(kind: str) -> str:
-    return json.dumps(json_schema(kind, packaged_providers()), indent=2, ensure_ascii=False) + "\n"
+    """Returns the schema with one line for each section of the file, which is what changes together."""
+    whole = json_schema(kind, packaged_providers())
+    sections = ",\n".join(f"{_json(name)}: {_json(section)}" for name, section in whole.pop("$defs").items())
+    rest = ",\n".join(f"{_json(name)}: {_json(value)}" for name, value in whole.items())
+    return f'{{\n{rest},\n"$defs": {{\n{sections}\n}}\n}}\n'
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def page(name: str) -> str:

@@ -135,15 +135,9 @@ class Pairs:
         for steps, helper in helpers_of(pair):
             if self._is_person(helper.type):
                 yield each.problem(f"{helper.type!r} is a person; name a model", *steps)
-        who = f"{pair.primary!r}"
-        words = {
-            "secondary": f"{who} can't help itself; name another model",
-            "judge": f"{who} can't judge itself; name another model",
-        }
-        already = f"{who} answers already; name another model (several answers of one are for vote)"
         for steps, helper in sorted(helpers_of(pair), key=lambda each: each[0][0] == "judge"):
             if self._model_key(helper.type) in own:
-                yield each.problem(words.get(str(steps[0]), already), *steps)
+                yield each.problem(strategies.words_on_itself(repr(pair.primary), steps), *steps)
 
     def _wrong_check(self, each: ResolvedPair) -> Iterator[Problem]:
         """Yields a problem for a check that is not a known tool, unless tool files or servers may still provide it."""

@@ -85,6 +85,13 @@ def secondaries(pair: Help) -> Iterator[tuple[KeyPath, HelperSettings]]:
         yield ("secondary", index) if len(pair.secondary) > 1 else ("secondary",), helper
 
 
+def words_on_itself(who: str, steps: KeyPath) -> str:
+    """Returns the problem of a pair that names the model itself at `steps`."""
+    if steps[0] in ("secondary", "judge"):
+        return f"{who} can't {'help' if steps[0] == 'secondary' else 'judge'} itself; name another model"
+    return f"{who} answers already; name another model (several answers of one are for vote)"
+
+
 def types_of(pair: UsedHelp) -> Iterator[str]:
     """Yields the types of all models that a pair names."""
     yield from (helper.type for _, helper in helpers_of(pair))

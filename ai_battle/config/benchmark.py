@@ -6,7 +6,7 @@ from pydantic import Field
 
 from .collaboration import Help, Helper
 from .discussion import Timeouts
-from .providers import BaseDirectory, ContextWindows, Prices, Providers
+from .providers import BaseDirectory, ModelFile
 from .tools import Sandbox
 from .values import (
     AS_NUMBER,
@@ -133,11 +133,8 @@ class Benchmark(Section):
     sandbox: Sandbox = Field(default="auto", description="The sandbox for code in answers.")
 
 
-class BenchmarkFile(Section):
+class BenchmarkFile(ModelFile):
     """A benchmark, and how its models are reached."""
 
     benchmark: Benchmark = Field(description="The comparison.")
-    providers: Providers = Field(default={})
-    prices: Prices = Field(default={})
-    context_windows: ContextWindows = Field(default={})
     base_directory: BaseDirectory = ""

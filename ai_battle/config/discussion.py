@@ -11,7 +11,7 @@ from .collaboration import Collaboration, HelperSettings, Pair
 from .judge import AnyJudge
 from .participants import ParticipantSettings
 from .phases import Phases, Visibility
-from .providers import BaseDirectory, ContextWindows, Prices, Providers
+from .providers import BaseDirectory, ModelFile
 from .tools import AnyTools, Sandbox
 from .values import (
     AS_NUMBER,
@@ -370,13 +370,10 @@ class Discussion(Section):
         return goal
 
 
-class DiscussionFile(Section):
+class DiscussionFile(ModelFile):
     """A discussion, and how its models are reached."""
 
     discussion: Discussion = Field(description="The conversation.")
-    providers: Providers = Field(default={})
-    prices: Prices = Field(default={})
-    context_windows: ContextWindows = Field(default={})
     base_directory: BaseDirectory = ""
 
     @property

@@ -51,12 +51,18 @@ class Price(Section):
     )
 
 
-Providers = Annotated[dict[Name, Provider], Field(description="Addresses and keys by provider.")]
-Prices = Annotated[dict[Name, Price], Field(description="Prices by model type, where the built-in ones are wrong.")]
-ContextWindows = Annotated[
-    dict[Name, Annotated[int, Field(ge=64, le=MAX_COUNT), AS_NUMBER]],
-    Field(description="Context sizes in tokens by model type."),
-]
+class ModelFile(Section):
+    """The sections that every kind of file with models has."""
+
+    providers: dict[Name, Provider] = Field(default={}, description="Addresses and keys by provider.")
+    prices: dict[Name, Price] = Field(
+        default={}, description="Prices by model type, where the built-in ones are wrong."
+    )
+    context_windows: dict[Name, Annotated[int, Field(ge=64, le=MAX_COUNT), AS_NUMBER]] = Field(
+        default={}, description="Context sizes in tokens by model type."
+    )
+
+
 BaseDirectory = Annotated[
     str, Field(description="Where relative paths start and .env is read; by default the folder of this file.")
 ]

@@ -13,7 +13,7 @@ from ..core.texts import public_url
 from .collaboration import Helper, UsedHelp
 from .documents import ConfigDocument, FileKind, Source, checked_section, read_document
 from .problems import KeyPath, Problem
-from .providers import ContextWindows, Prices, Providers
+from .providers import ModelFile
 from .rewriting import rename_keys_below, with_default
 from .tree import Node, PlainScalar
 from .values import (
@@ -165,13 +165,10 @@ class Server(Section):
     log_content: bool = Field(default=False, description="Whether requests and answers go into the log.")
 
 
-class ServerFile(Section):
+class ServerFile(ModelFile):
     """A server, and how its models are reached."""
 
     server: Server = Field(default=Server(), description="The server.")
-    providers: Providers = Field(default={})
-    prices: Prices = Field(default={})
-    context_windows: ContextWindows = Field(default={})
 
 
 @dataclass(frozen=True, slots=True)

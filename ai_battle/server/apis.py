@@ -1,12 +1,13 @@
 """The APIs that clients use, and what differs between them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, StoreError
 from ..core.exchange import ModelRequest, RawBody, UnreadRequest, Wants
 from ..core.messages import Message, Part, Text, Thinking, user
 from ..providers.anthropic import HEADERS, VERSION
@@ -16,7 +17,9 @@ from ..wire.blocks import BlockWriter
 from ..wire.bodies import EMPTY_VALUES, own
 from ..wire.openai import served as chat
 from ..wire.requests import decode_body, with_pairs
+from .errors import Denied
 from .routes import Route
+from .stores import Items, ResponseStore
 
 LONGEST_NAME = 256
 """Characters of a model's name."""
@@ -213,6 +216,70 @@ def _says_something(part: Part) -> bool:
 def _wants_usage(body: Mapping[str, Any]) -> bool:
     options = body.get("stream_options")
     return isinstance(options, Mapping) and bool(options.get("include_usage"))
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The earlier items that one request of a `key` refers to, and the store for its answer."""
+
+    store: ResponseStore
+    key: str
+    warn: Callable[[str], object] = len
+    items: Items = ()
+    is_kept: bool = False
+
+    async def expand(self, body: RawBody) -> tuple[RawBody, "Conversation"]:
+        """Returns the body with its references resolved, and the conversation it continues. Raises `ConfigError`."""
+        with self._read_errors():
+            whole = await responses.expand_references(
+                body.fields, self._items_before, partial(self.store.item, self.key)
+            )
+        if not self.store.most:
+            whole["store"] = False
+        going_on = replace(self, items=_items(whole.get("input")), is_kept=responses.keeps(whole))
+        return replace(body, fields=whole, made={}), going_on
+
+    async def answer(self, id_: str) -> Mapping[str, Any]:
+        """Returns an answer as its client got it. Raises `Denied` if there is none."""
+        with self._read_errors():
+            if found := await self.store.response(self.key, id_):
+                answer: Mapping[str, Any] = found["answer"]
+                return answer
+        raise _not_found(id_)
+
+    async def delete(self, id_: str) -> Mapping[str, Any]:
+        """Deletes an answer, and returns what OpenAI's API says then. Raises `Denied` if there is none."""
+        with self._read_errors():
+            if await self.store.delete(self.key, id_):
+                return {"id": id_, "object": "response", "deleted": True}
+        raise _not_found(id_)
+
+    async def store_answer(self, answer: Mapping[str, Any] | None) -> None:
+        if answer and self.is_kept:
+            try:
+                await self.store.add(self.key, {"input": self.items, "answer": answer})
+            except StoreError as error:
+                self.warn(f"An answer is not kept, so that no request can refer to it: {error}")
+
+    async def _items_before(self, id_: str) -> Items | None:
+        found = await self.store.response(self.key, id_)
+        return (*found["input"], *found["answer"]["output"]) if found else None
+
+    @contextmanager
+    def _read_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreError as error:
+            self.warn(f"An earlier answer could not be read: {error}")
+            raise Denied(503, "Earlier answers can't be read at present.", retry_after=1.0) from error
+
+
+def _not_found(id_: str) -> Denied:
+    return Denied(404, f"Response with id {id_[:80]!r} not found.", kind="response")
+
+
+def _items(given: Any) -> Items:
+    return tuple(given) if isinstance(given, list) else ({"role": "user", "content": given},)
 
 
 MESSAGES = Api("messages", anthropic, ("anthropic-beta", VERSION))

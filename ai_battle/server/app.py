@@ -1,6 +1,7 @@
 """The server as an aiohttp application: its routes and how it handles a request."""
 
 import asyncio
+from codecs import BOM_UTF8
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -20,12 +21,11 @@ from ..providers._breaker import upstream_at
 from ..wire.blocks import Failure
 from ..wire.requests import decode_body_and_head
 from .admission import read_body
-from .apis import CHAT, MESSAGES, RESPONSES, Api, model_in
+from .apis import CHAT, MESSAGES, RESPONSES, Api, Conversation, model_in
 from .errors import ClientDisconnected, Crashed, Denied, client_failure, retry_headers
 from .metrics import RequestStats
 from .routes import is_anthropic, model_entry, model_list
 from .state import ServerState
-from .stored import Conversation
 from .streaming import ClientStream, ServedRequest
 
 JSON = "application/json"
@@ -33,6 +33,7 @@ PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 AS_CRASHES = translate_errors("The server failed", Crashed)
 APIS = {"/v1/messages": MESSAGES, "/v1/chat/completions": CHAT, "/v1/responses": RESPONSES}
 COUNT = "/v1/messages/count_tokens"
+RESPONSE = "/v1/responses/{id}"
 MODELS = ("/models", "/v1/models")
 
 Answers: TypeAlias = Callable[[ServerState, Api, web.Request, RequestStats], Awaitable[web.StreamResponse]]
@@ -43,6 +44,8 @@ def create_app(state: ServerState) -> web.Application:
     app = web.Application()
     for path, api in APIS.items():
         app.router.add_post(path, partial(_account, state, _answer, api))
+    app.router.add_get(RESPONSE, partial(_account, state, _show_answer, RESPONSES))
+    app.router.add_delete(RESPONSE, partial(_account, state, _delete_answer, RESPONSES))
     app.router.add_post(COUNT, partial(_account, state, _count_tokens, MESSAGES))
     for path in MODELS:
         app.router.add_get(path, partial(_account, state, _list_models, None))
@@ -164,6 +167,16 @@ async def _count_tokens(state: ServerState, api: Api, http: web.Request, stats: 
     return web.json_response({"input_tokens": max(1, estimate_request(decoded.request))}, headers=stats.ids)
 
 
+async def _show_answer(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
+    answer = await state.conversation_of(stats.holder).answer(http.match_info["id"])
+    return web.json_response(answer, headers=stats.ids)
+
+
+async def _delete_answer(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
+    deleted = await state.conversation_of(stats.holder).delete(http.match_info["id"])
+    return web.json_response(deleted, headers=stats.ids)
+
+
 async def _list_models(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> web.StreamResponse:
     return web.json_response(model_list(state.routes, http.headers, http.query), headers=stats.ids)
 
@@ -184,7 +197,8 @@ async def _refuse_address(http: web.Request) -> web.StreamResponse:
 
 
 async def _read_body(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> RawBody:
-    data = await read_body(http, state.limits)
+    # RFC 8259 lets a reader ignore a byte order mark.
+    data = (await read_body(http, state.limits)).removeprefix(BOM_UTF8)
     if state.log_content:
         stats.content["request"] = data.decode(errors="replace")
     headers = {name: http.headers[name] for name in api.headers if name in http.headers}

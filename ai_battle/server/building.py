@@ -241,9 +241,11 @@ def about(key: str) -> Iterator[None]:
 
 def _require_others(settings: RouteSettings, context: BuildContext) -> None:
     own = spelling(settings.model.type, context.providers)
-    for steps, helper_ in strategies.secondaries(settings):
-        if spelling(helper_.type, context.providers) == own and not provider_traits(own.partition("/")[0]).takes_script:
-            words = f"{settings.model.type!r} can't help itself; name another model"
+    if strategies.traits(settings.strategy).same_twice or provider_traits(own.partition("/")[0]).takes_script:
+        return
+    for steps, helper_ in strategies.helpers_of(settings):
+        if spelling(helper_.type, context.providers) == own:
+            words = strategies.words_on_itself(repr(settings.model.type), steps)
             raise ConfigError(words, ".".join(map(str, steps)))
 
 

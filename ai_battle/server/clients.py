@@ -1,12 +1,12 @@
 """Clients that the server wraps around its models: tool calls in text, signatures of calls, cached plans."""
 
+import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from time import monotonic
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -15,15 +15,16 @@ from .. import server
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ProviderError, StoreError
 from ..core.events import Emit, TextDelta, ignore
-from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
+from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import Message, Part, ToolCall, assistant
 from ..providers._capabilities import RefusalMemory
-from .stored import MemoryStore, ResponseStore
+from .stores import ResponseStore
 
 TOOLS = "tools"
-SIGNATURE, HOUR, MOST_FETCHED = "signature/", 3_600.0, 500
-LONGEST_SIGNATURE = 32_768
-"""Characters; longer ones are not kept."""
+MOST_FETCHED = 500
+"""Values that are asked of a store at once; of more, the latest."""
+LONGEST_EXTRA = 32_768
+"""Bytes of a call's signatures; longer ones are not kept."""
 
 
 class ToolFallback(ClientWrapper):
@@ -60,152 +61,117 @@ class ToolFallback(ClientWrapper):
 
 
 @dataclass(slots=True)
-class SignatureCache:
-    """Keeps signatures of tool calls, which some APIs such as Gemini's want back and the served APIs have no field for.
+class SharedCache:
+    """The `size` values used last, each for `seconds`. A store lets other workers find them; nobody depends on it."""
 
-    Keeps the `size` latest calls by the id that clients get. A lost signature costs the model only its train of
-    thought: the API then gets the marker that it documents for calls of other models.
-    """
-
-    size: int = 1_000
-    together: ResponseStore = field(default_factory=MemoryStore)
-    _kept: OrderedDict[str, Mapping[str, Any]] = field(default_factory=OrderedDict, repr=False)
-
-    def store(self, response: ModelResponse) -> None:
-        for call in response.tool_calls:
-            if call.extra and all(len(str(value)) <= LONGEST_SIGNATURE for value in call.extra.values()):
-                self._keep(call.id, call.extra)
-
-    def _keep(self, id_: str, extra: Mapping[str, Any]) -> None:
-        self._kept[id_] = extra
-        self._kept.move_to_end(id_)
-        if len(self._kept) > self.size:
-            self._kept.popitem(last=False)
-
-    async def share(self, response: ModelResponse) -> None:
-        """Shares the signatures of an answer with the other workers, who can do without them."""
-        with suppress(StoreError):
-            for call in response.tool_calls:
-                if call.id in self._kept:
-                    await self.together.keep_value(f"{SIGNATURE}{call.id}", to_json(self._kept[call.id]), HOUR)
-
-    async def fetch(self, request: ModelRequest) -> None:
-        """Asks the other workers for signatures of calls that this one did not pass on."""
-        calls = (call for message in request.messages for call in message.tool_calls if not call.extra)
-        names = [f"{SIGNATURE}{call.id}" for call in calls if call.id not in self._kept][-MOST_FETCHED:]
-        with suppress(StoreError):
-            found = await self.together.values(names) if names else {}
-            for name, value in found.items():
-                self._keep(name.removeprefix(SIGNATURE), from_json(value))
-
-    def restore(self, request: ModelRequest) -> ModelRequest:
-        """Returns the request with the known signatures added to calls that lack them."""
-        if not self._kept or not any(self._lacks(part) for message in request.messages for part in message.parts):
-            return request
-        return replace(request, messages=tuple(map(self._restore_in, request.messages)))
-
-    def _restore_in(self, message: Message) -> Message:
-        if not any(map(self._lacks, message.parts)):
-            return message
-        return replace(message, parts=tuple(map(self._restore_part, message.parts)))
-
-    def _restore_part(self, part: Part) -> Part:
-        if isinstance(part, ToolCall) and self._lacks(part):
-            return replace(part, extra={**part.extra, **self._kept[part.id]})
-        return part
-
-    def _lacks(self, part: Part) -> bool:
-        return isinstance(part, ToolCall) and not self._kept.get(part.id, {}).keys() <= part.extra.keys()
-
-
-class SigningClient(ClientWrapper):
-    """Gives the calls of `client` back to it with its own signatures, whatever API its answers are served by."""
-
-    def __init__(self, client: ModelClient, signatures: SignatureCache) -> None:
-        super().__init__(client)
-        self.signatures = signatures
-
-    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        await self.signatures.fetch(request)
-        response = await self.client.complete(self.signatures.restore(request), emit)
-        self.signatures.store(response)
-        await self.signatures.share(response)
-        return response
-
-
-@dataclass(slots=True)
-class PlanStore:
-    """Plans of boost models: the `size` most recently used, each for `seconds` after it was made."""
-
-    size: int = 0
-    seconds: float = 0.0
-    clock: Callable[[], float] = monotonic
-    together: ResponseStore = field(default_factory=MemoryStore)
+    prefix: str
+    size: int
+    seconds: float
+    store: ResponseStore | None = None
     hits: int = 0
     misses: int = 0
-    _kept: OrderedDict[bytes, tuple[float, ModelResponse]] = field(default_factory=OrderedDict, repr=False)
+    _kept: OrderedDict[str, tuple[float, bytes]] = field(default_factory=OrderedDict, repr=False)
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    async def find(self, key: bytes) -> ModelResponse | None:
-        """Returns a plan of this worker or another one."""
-        ends, plan = self._kept.pop(key, (0.0, None))
-        if plan and ends > self.clock():
-            self._kept[key] = ends, plan  # now as the latest
-        else:
-            plan = await self._fetch(key)
-        self.hits, self.misses = self.hits + bool(plan), self.misses + (not plan)
-        return plan
+    async def find(self, names: Iterable[str]) -> dict[str, bytes]:
+        """Returns the values that this worker or another one has kept, by name."""
+        found, missing, now = dict[str, bytes](), list[str](), asyncio.get_running_loop().time()
+        for name in names:
+            ends, value = self._kept.get(name, (0.0, b""))
+            if ends > now:
+                self._kept.move_to_end(name)
+                found[name] = value
+            else:
+                self._kept.pop(name, None)
+                missing.append(self.prefix + name)
+        if missing and self.store:
+            with suppress(StoreError):
+                for whole, value in (await self.store.values(missing[-MOST_FETCHED:])).items():
+                    found[name := whole.removeprefix(self.prefix)] = value
+                    self._keep(name, value)
+        self.hits, self.misses = self.hits + bool(found), self.misses + (not found)
+        return found
 
-    async def _fetch(self, key: bytes) -> ModelResponse | None:
-        name = f"plan/{key.hex()}"
-        with suppress(StoreError):
-            if found := (await self.together.values([name])).get(name):
-                self._store(key, plan := ModelResponse(assistant(found.decode())))
-                return plan
-        return None
+    async def keep(self, name: str, value: bytes) -> None:
+        """Keeps a value, also for the other workers."""
+        self._keep(name, value)
+        if self.store:
+            with suppress(StoreError):
+                await self.store.keep_value(self.prefix + name, value, self.seconds)
 
-    async def keep(self, key: bytes, plan: ModelResponse) -> None:
-        """Stores a plan, also for the other workers."""
-        self._store(key, plan)
-        with suppress(StoreError):
-            await self.together.keep_value(f"plan/{key.hex()}", plan.text.encode("utf-8", "replace"), self.seconds)
-
-    def _store(self, key: bytes, plan: ModelResponse) -> None:
-        self._kept[key] = (self.clock() + self.seconds, plan)
-        self._kept.move_to_end(key)
+    def _keep(self, name: str, value: bytes) -> None:
+        self._kept[name] = (asyncio.get_running_loop().time() + self.seconds, value)
+        self._kept.move_to_end(name)
         if len(self._kept) > self.size:
             self._kept.popitem(last=False)
 
 
+class SigningClient(ClientWrapper):
+    """Gives the calls of `client` back to it with its own signatures, whatever API its answers are served by.
+
+    Some APIs such as Gemini's want signatures back that the served APIs have no field for. A lost one costs the model
+    only its train of thought: the API then gets the marker that it documents for calls of other models.
+    """
+
+    def __init__(self, client: ModelClient, signatures: SharedCache) -> None:
+        super().__init__(client)
+        self.signatures = signatures
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        response = await self.client.complete(await self._with_signatures(request), emit)
+        for call in response.tool_calls:
+            if call.extra and len(extra := to_json(call.extra)) <= LONGEST_EXTRA:
+                await self.signatures.keep(call.id, extra)
+        return response
+
+    async def _with_signatures(self, request: ModelRequest) -> ModelRequest:
+        ids = [call.id for message in request.messages for call in message.tool_calls if not call.extra]
+        if not ids or not (found := await self.signatures.find(ids)):
+            return request
+        signed = {id_: from_json(extra) for id_, extra in found.items()}
+        return replace(request, messages=tuple(_with_signatures(each, signed) for each in request.messages))
+
+
+def _with_signatures(message: Message, signed: Mapping[str, Mapping[str, Any]]) -> Message:
+    if not any(call.id in signed for call in message.tool_calls):
+        return message
+    return replace(message, parts=tuple(_with_signature(part, signed) for part in message.parts))
+
+
+def _with_signature(part: Part, signed: Mapping[str, Mapping[str, Any]]) -> Part:
+    return replace(part, extra={**signed.get(part.id, {}), **part.extra}) if isinstance(part, ToolCall) else part
+
+
 class PlanCachingClient(ClientWrapper):
-    """Asks the boost model only for what it has not planned yet. A plan from the store costs nothing.
+    """Asks the boost model only for what it has not planned yet. A plan from the cache costs nothing.
 
     Replies in none of the loop's formats are not kept, as a second attempt may do better.
     """
 
-    def __init__(self, boost: ModelClient, model: str, plans: PlanStore) -> None:
+    def __init__(self, boost: ModelClient, model: str, plans: SharedCache) -> None:
         super().__init__(boost)
         self.model = model
         self.plans = plans
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         key = plan_key(self.model, request)
-        if plan := await self.plans.find(key):
+        if found := await self.plans.find([key]):
+            plan = ModelResponse(assistant(found[key].decode()))
             await emit(TextDelta(plan.text))
-            return replace(plan, usage=NOTHING_USED)
+            return plan
         plan = await self.client.complete(request, emit)
         if plan.stop == "end" and server.boost_reply.parse(plan.text).outcome != "other":
-            await self.plans.keep(key, plan)
+            await self.plans.keep(key, plan.text.encode("utf-8", "replace"))
         return plan
 
 
-def plan_key(model: str, request: ModelRequest) -> bytes:
+def plan_key(model: str, request: ModelRequest) -> str:
     """Returns a digest of everything that the model is shown and of the options. Pictures count with their bytes."""
     # A request's repr lacks its `extra` and the bytes of pictures, so both are added.
     digest = hashlib.sha256(repr((model, request, request.extra)).encode("utf-8", "surrogatepass"))
     for message in request.messages:
         for part in message.parts:
             digest.update(getattr(part, "data", b""))
-    return digest.digest()
+    return digest.hexdigest()

@@ -11,6 +11,7 @@ from ..assembly.models import BuildContext
 from ..config.collaboration import AUTO
 from ..config.problems import ConfigProblems
 from ..config.server import NO_BOOST, BoostSettings, LoadedServer, ServeKey, Server, boost_settings, load_server
+from ..core.database import IN_MEMORY
 from ..core.errors import ConfigError, StoreError
 from ..core.files import state_directory
 from ..core.ledger import unpriced_reason
@@ -24,13 +25,12 @@ from ..providers._endpoints import provider_traits
 from ..providers._names import is_loopback
 from .admission import MEGABYTE
 from .building import RouteBuilder, RouteErrors, named_code, provider_of
-from .clients import PlanStore
+from .clients import SharedCache
 from .keys import KeyBudgets, Keys
 from .logs import RequestLog, Write, log_level
 from .shared import CountStore, SharedCounts
 from .state import Deployment, ServerState
-from .stored import MemoryStore, ResponseStore
-from .stores import NAME, RedisCounts, RedisStore, SqliteCounts, SqliteStore
+from .stores import NAME, RedisCounts, RedisStore, ResponseStore, SqliteCounts, SqliteStore
 from .streaming import USUAL, StreamTiming
 from .workers import Worker
 
@@ -111,7 +111,7 @@ class ServerConfig:
             state.budgets.counts.away = self.server.when_away
         state.budgets.unpriced = limits.unpriced
         state.log = replace(state.log, level=self.level, redactor=self.redactor)
-        self.deployment.plans.together = self.deployment.signatures.together = state.store
+        self.deployment.plans.store = self.deployment.signatures.store = state.store if state.store.is_shared else None
         state.keys, state.log_content = self.keys, self.server.log_content
         state.admission.concurrent, state.admission.queue = limits.concurrent, limits.queue
         state.admission.has_several_keys = len(self.keys.names) > 1
@@ -134,7 +134,7 @@ class ServerConfig:
         most = int(self.server.limits.stored_mb * MEGABYTE)
         if not isinstance(self.state, Path):
             return RedisStore(self.state, most)
-        return SqliteStore(worker.folder / "responses.sqlite", most) if worker else MemoryStore(most)
+        return SqliteStore(worker.folder / "responses.sqlite" if worker else IN_MEMORY, most)
 
     def _start_shadows(self, state: ServerState, store: EvidenceStore) -> None:
         """Starts the shadows. An alarm from before a restart stays raised, but is not posted to the webhook again."""
@@ -245,7 +245,7 @@ def _deployment(
     # The server never retries: that is up to the client, which gets the upstream's `Retry-After`.
     context = BuildContext.for_document(document, RetryPolicy(0, server.request_timeout, waits=False))
     context = replace(context, redactor=context.redactor.verbatim, evidence=evidence)
-    plans = PlanStore(server.plans.size, server.plans.seconds)
+    plans = SharedCache("plan/", server.plans.size, server.plans.seconds)
     deployment = Deployment(plans, Telemetry.of(document.environment))
     try:
         RouteBuilder(server, context, deployment, boost, _upstream_headers(document.environment)).build()

@@ -16,7 +16,7 @@ from ..core.ledger import Budget, SpendingLimits
 from ..providers._names import is_loopback
 from .errors import Denied
 from .shared import KeyDollars, SharedCounts
-from .stored import ResponseStore
+from .stores import ResponseStore
 
 BEARER_PREFIX = "bearer "
 NO_KEY = "No key was presented: send it as x-api-key, or as Authorization: Bearer."

@@ -19,14 +19,14 @@ from ..providers._names import is_loopback
 from ..wire.blocks import Failure
 from .admission import Admission, Closing
 from .advisors import AdvisorPolicy
-from .clients import PlanStore, SignatureCache
+from .apis import Conversation
+from .clients import SharedCache
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
 from .keys import KeyBudgets, Keys, other_limits
 from .logs import RequestLog
 from .metrics import GAUGES, Metrics, RequestStats
 from .routes import Routes
-from .stored import Conversation, MemoryStore, ResponseStore
-from .stores import RedisStore
+from .stores import RedisStore, ResponseStore, SqliteStore
 from .streaming import USUAL, StreamTiming
 from .workers import Worker
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 OTHER = "other"
 """The label for all routes that clients named and no file lists."""
+MOST_SIGNATURES, HOUR = 1_000, 3_600.0
 WEBHOOK_TIMEOUT = aiohttp.ClientTimeout(total=10)
 
 
@@ -47,7 +48,7 @@ class Deployment:
     clients named; `upstreams` are the names of all models; `shadows` are keyed by the name of their route.
     """
 
-    plans: PlanStore
+    plans: SharedCache
     telemetry: Telemetry | None
     routes: Routes = field(default_factory=Routes)
     advisors: AdvisorPolicy = field(default_factory=AdvisorPolicy)
@@ -56,7 +57,7 @@ class Deployment:
     upstreams: set[str] = field(default_factory=set)
     shadows: "dict[str, Shadow]" = field(default_factory=dict)
     lessons: "list[Lessons]" = field(default_factory=list)
-    signatures: SignatureCache = field(default_factory=SignatureCache)
+    signatures: SharedCache = field(default_factory=lambda: SharedCache("signature/", MOST_SIGNATURES, HOUR))
     running: int = 0
     retired: bool = False
 
@@ -88,7 +89,7 @@ class ServerState:
     log: RequestLog = field(default_factory=RequestLog)
     log_content: bool = False
     timing: StreamTiming = USUAL
-    store: ResponseStore = field(default_factory=MemoryStore)
+    store: ResponseStore = field(default_factory=SqliteStore)
     evidence: EvidenceStore | None = None
     posting: set[asyncio.Task[None]] = field(default_factory=set)
     worker: Worker | None = None

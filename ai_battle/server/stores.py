@@ -1,6 +1,6 @@
-"""Stores that the workers of a server share: of counts, and of answers of the Responses API.
+"""Stores of a server: of counts, and of answers of the Responses API that later requests refer to.
 
-They are in SQLite for workers on one machine, in Redis or Valkey for several machines.
+They are in SQLite for one worker or several on one machine, in Redis or Valkey for several machines.
 """
 
 import time
@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from secrets import token_hex
 from sqlite3 import Connection
+from typing import Any, TypeAlias
 
 from pydantic_core import from_json, to_json
 
-from ..core.database import Database
+from ..core.database import IN_MEMORY, Database
 from ..core.redis_scripts import PREFIX, RedisScripts
 from .shared import DEAD_SECONDS, MERGE_SECONDS, PLACES, Amounts, ClaimAnswer
-from .stored import Item, Items, ResponseStore
 
 NAME = "counts.sqlite"
 FORMAT = 1  # of both files
@@ -211,67 +211,95 @@ _GET = "return redis.call('MGET', unpack(ARGV))"
 _SET = "return redis.call('SET', ARGV[1] .. 'kept/' .. ARGV[2], ARGV[3], 'EX', ARGV[4])"
 _ANSWERS_SCHEMA = (
     "CREATE TABLE responses (used INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, id TEXT NOT NULL, "
-    "items BLOB NOT NULL, UNIQUE (key, id))",
+    "data BLOB NOT NULL, UNIQUE (key, id))",
     "CREATE TABLE items (key TEXT, id TEXT, response TEXT NOT NULL, item BLOB NOT NULL, PRIMARY KEY (key, id))",
     "CREATE INDEX by_response ON items (key, response)",
     "CREATE TABLE kept (number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, value BLOB NOT NULL, "
     "ends REAL NOT NULL)",
 )
-_USE = "UPDATE responses SET used = (SELECT max(used) + 1 FROM responses) WHERE key = ? AND id = ? RETURNING items"
-_FORGET = "DELETE FROM responses WHERE used = (SELECT min(used) FROM responses) RETURNING key, id, length(items)"
-_NOW = """
+_USE = "UPDATE responses SET used = (SELECT max(used) + 1 FROM responses) WHERE key = ? AND id = ? RETURNING data"
+_FORGET = "DELETE FROM responses WHERE used = (SELECT min(used) FROM responses) RETURNING key, id, length(data)"
+_RESPONSES = """
+local responses, size = ARGV[1] .. 'responses', ARGV[1] .. 'responses-bytes'
 local function now()
   local time = redis.call('TIME')
   return time[1] .. '.' .. string.format('%06d', time[2])
 end
+local function forget(name)
+  redis.call('ZREM', responses, name)
+  for _, field in ipairs(redis.call('HKEYS', name)) do
+    local home = ARGV[1] .. field
+    if field ~= 'data' and redis.call('GET', home) == name then redis.call('DEL', home) end
+  end
+  local total = redis.call('DECRBY', size, redis.call('HSTRLEN', name, 'data'))
+  redis.call('DEL', name)
+  return total
+end
 """
 _ADD = (
-    _NOW
+    _RESPONSES
     + """
-local responses, size, most = ARGV[1] .. 'responses', ARGV[1] .. 'responses-bytes', tonumber(ARGV[2])
-local name = ARGV[1] .. 'response/' .. ARGV[3]
+local name, most = ARGV[1] .. 'response/' .. ARGV[3], tonumber(ARGV[2])
 if redis.call('EXISTS', name) == 1 then return 0 end
-redis.call('HSET', name, 'items', ARGV[4])
+redis.call('HSET', name, 'data', ARGV[4])
 redis.call('ZADD', responses, now(), name)
 local total = redis.call('INCRBY', size, #ARGV[4])
 for place = 5, #ARGV, 2 do redis.call('HSET', name, 'item/' .. ARGV[place], ARGV[place + 1]) end
 for place = 5, #ARGV, 2 do redis.call('SET', ARGV[1] .. 'item/' .. ARGV[place], name) end
 while total > most do
-  local oldest = redis.call('ZPOPMIN', responses)
+  local oldest = redis.call('ZRANGE', responses, 0, 0)
   if #oldest == 0 then break end
-  total = redis.call('DECRBY', size, redis.call('HSTRLEN', oldest[1], 'items'))
-  for _, field in ipairs(redis.call('HKEYS', oldest[1])) do
-    local home = ARGV[1] .. field
-    if field ~= 'items' and redis.call('GET', home) == oldest[1] then redis.call('DEL', home) end
-  end
-  redis.call('DEL', oldest[1])
+  total = forget(oldest[1])
 end
 return 1
 """
 )
-_READ = (
-    _NOW
+_DELETE = (
+    _RESPONSES
     + """
-local name = ARGV[2] == 'items' and ARGV[1] .. 'response/' .. ARGV[3] or redis.call('GET', ARGV[1] .. ARGV[2])
+local name = ARGV[1] .. 'response/' .. ARGV[2]
+if redis.call('EXISTS', name) == 0 then return 0 end
+forget(name)
+return 1
+"""
+)
+_READ = (
+    _RESPONSES
+    + """
+local name = ARGV[2] == 'data' and ARGV[1] .. 'response/' .. ARGV[3] or redis.call('GET', ARGV[1] .. ARGV[2])
 if not name then return false end
 local found = redis.call('HGET', name, ARGV[2])
-if found then redis.call('ZADD', ARGV[1] .. 'responses', 'XX', now(), name) end
+if found then redis.call('ZADD', responses, 'XX', now(), name) end
 return found
 """
 )
 
 
-class SqliteStore(ResponseStore):
-    """Shares responses between the workers of one machine, in a file deleted with them."""
+Item: TypeAlias = Mapping[str, Any]
+Items: TypeAlias = tuple[Item, ...]
+Response: TypeAlias = Mapping[str, Any]
+"""A stored response: `input` holds the items before it, `answer` is what its client got."""
 
-    def __init__(self, path: Path, most: int) -> None:
+
+def _items_of(response: Response) -> Items:
+    return (*response["input"], *response["answer"]["output"])
+
+
+class SqliteStore:
+    """The most recently used responses, up to `most` bytes of JSON; a key finds only its own.
+
+    They are in a file of this machine's workers, which is deleted with them, or in memory without a `path`.
+    """
+
+    def __init__(self, path: Path = IN_MEMORY, most: int = 0) -> None:
         self.most = most
+        self.is_shared = path != IN_MEMORY
         self._database = Database(path, _ANSWERS_SCHEMA, FORMAT)
 
-    async def conversation(self, key: str, response: str) -> Items | None:
+    async def response(self, key: str, id_: str) -> Response | None:
         with self._database.transaction() as connection:
-            found = connection.execute(_USE, (key, response)).fetchone()
-        return tuple(from_json(found[0])) if found else None
+            found = connection.execute(_USE, (key, id_)).fetchone()
+        return dict(from_json(found[0])) if found else None
 
     async def item(self, key: str, id_: str) -> Item | None:
         with self._database.transaction() as connection:
@@ -282,21 +310,29 @@ class SqliteStore(ResponseStore):
                 connection.execute(_USE, (key, found[1])).fetchone()
         return dict(from_json(found[0])) if found else None
 
-    async def add(self, key: str, response: str, items: Items) -> None:
-        data = to_json(items)
+    async def add(self, key: str, response: Response) -> None:
+        """Stores a response, unless it alone exceeds `most`."""
+        data, id_ = to_json(response), response["answer"]["id"]
         if len(data) > self.most:
             return
-        rows = [(key, item["id"], response, to_json(item)) for item in items if item.get("id")]
+        rows = [(key, item["id"], id_, to_json(item)) for item in _items_of(response) if item.get("id")]
         with self._database.transaction() as connection:
-            connection.execute("INSERT INTO responses (key, id, items) VALUES (?, ?, ?)", (key, response, data))
+            connection.execute("INSERT INTO responses (key, id, data) VALUES (?, ?, ?)", (key, id_, data))
             connection.executemany("INSERT OR REPLACE INTO items (key, id, response, item) VALUES (?, ?, ?, ?)", rows)
-            (total,) = connection.execute("SELECT total(length(items)) FROM responses").fetchone()
+            (total,) = connection.execute("SELECT total(length(data)) FROM responses").fetchone()
             while total > self.most:
                 its_key, its_id, size = connection.execute(_FORGET).fetchone()
                 connection.execute("DELETE FROM items WHERE key = ? AND response = ?", (its_key, its_id))
                 total -= size
 
+    async def delete(self, key: str, id_: str) -> bool:
+        """Deletes a response and its items. Returns whether it was there."""
+        with self._database.transaction() as connection:
+            connection.execute("DELETE FROM items WHERE key = ? AND response = ?", (key, id_))
+            return bool(connection.execute("DELETE FROM responses WHERE key = ? AND id = ?", (key, id_)).rowcount)
+
     async def values(self, names: Sequence[str]) -> Mapping[str, bytes]:
+        """Returns what any worker has stored under these names: plans, signatures."""
         with self._database.transaction("BEGIN") as connection:
             places = ", ".join("?" * len(names))
             command = f"SELECT name, value FROM kept WHERE ends > ? AND name IN ({places})"  # noqa: S608 - places
@@ -312,28 +348,33 @@ class SqliteStore(ResponseStore):
         self._database.close()
 
 
-class RedisStore(ResponseStore):
-    """Shares responses between the workers of several machines."""
+class RedisStore:
+    """Shares responses between the workers of several machines, as `SqliteStore` does on one. Raises `StoreError`."""
+
+    is_shared = True
 
     def __init__(self, url: str, most: int) -> None:
         self.most = most
-        self._scripts = RedisScripts(url, _ADD, _READ, _GET, _SET)
+        self._scripts = RedisScripts(url, _ADD, _READ, _DELETE, _GET, _SET)
 
-    async def conversation(self, key: str, response: str) -> Items | None:
-        found = await self._scripts.run(_READ, PREFIX, "items", _name(key, response))
-        return tuple(from_json(found)) if found else None
+    async def response(self, key: str, id_: str) -> Response | None:
+        found = await self._scripts.run(_READ, PREFIX, "data", _name(key, id_))
+        return dict(from_json(found)) if found else None
 
     async def item(self, key: str, id_: str) -> Item | None:
         found = await self._scripts.run(_READ, PREFIX, f"item/{_name(key, id_)}")
         return dict(from_json(found)) if found else None
 
-    async def add(self, key: str, response: str, items: Items) -> None:
-        data = to_json(items)
+    async def add(self, key: str, response: Response) -> None:
+        data = to_json(response)
         if len(data) > self.most:
             return
-        homes = [(_name(key, item["id"]), to_json(item)) for item in items if item.get("id")]
+        homes = [(_name(key, item["id"]), to_json(item)) for item in _items_of(response) if item.get("id")]
         words = (word for home in homes for word in home)
-        await self._scripts.run(_ADD, PREFIX, self.most, _name(key, response), data, *words)
+        await self._scripts.run(_ADD, PREFIX, self.most, _name(key, response["answer"]["id"]), data, *words)
+
+    async def delete(self, key: str, id_: str) -> bool:
+        return bool(await self._scripts.run(_DELETE, PREFIX, _name(key, id_)))
 
     async def values(self, names: Sequence[str]) -> Mapping[str, bytes]:
         found = await self._scripts.run(_GET, *(f"{PREFIX}kept/{name}" for name in names)) if names else ()
@@ -344,6 +385,9 @@ class RedisStore(ResponseStore):
 
     async def aclose(self) -> None:
         await self._scripts.aclose()
+
+
+ResponseStore: TypeAlias = SqliteStore | RedisStore
 
 
 def _name(key: str, id_: str) -> str:

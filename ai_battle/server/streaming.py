@@ -13,11 +13,10 @@ from ..core.events import AttemptFailed, Emit, Event, ModelReplied, ThinkingDelt
 from ..core.exchange import ModelResponse
 from ..core.tooling import ToolCalled, ToolReturned
 from ..wire.blocks import BlockWriter, Failure
-from .apis import Api, ApiRequest
+from .apis import Api, ApiRequest, Conversation
 from .errors import BrokenStream, ClientDisconnected
 from .metrics import RequestStats
 from .routes import Route
-from .stored import Conversation
 
 EVENT_STREAM = {
     "content-type": "text/event-stream; charset=utf-8",

@@ -16,7 +16,7 @@ from pydantic_core import from_json, to_json
 from ..core.errors import StoreError
 from ..providers._breaker import CircuitBreaker, CircuitName, Outage, circuit_breakers
 from ..providers._capabilities import REFUSAL_SECONDS, RefusalMemory
-from .stored import MemoryStore, ResponseStore
+from .stores import ResponseStore
 
 EXCHANGE_SECONDS = 1.0
 """Seconds between two exchanges with the other workers."""
@@ -46,7 +46,7 @@ class KnownOutage(NamedTuple):
 @asynccontextmanager
 async def sharing_upstreams(store: ResponseStore) -> AsyncIterator[None]:
     """Shares knowledge of upstreams with other workers, if there are any, while the block runs."""
-    if isinstance(store, MemoryStore):
+    if not store.is_shared:
         yield
         return
     sharing = asyncio.create_task(_keep_sharing(store))

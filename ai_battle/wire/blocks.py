@@ -19,7 +19,8 @@ TextKind: TypeAlias = Literal["text", "thinking"]
 class Failure(NamedTuple):
     """An error as an API client gets it: an HTTP status, a message and a kind.
 
-    `kind` is "context", "budget", "address" or "previous_response" if the status alone says too little, else empty.
+    `kind` is "context", "budget", "address", "response" or "previous_response" if the status alone says too little,
+    else empty.
     """
 
     status: int

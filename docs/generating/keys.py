@@ -6,8 +6,8 @@ from typing import Any
 import yaml
 
 from ai_battle.config.editors import json_schema
-from ai_battle.config.loading import load
 from ai_battle.config.participants import ModelSettings
+from ai_battle.config.providers import ModelFile
 from ai_battle.config.rewriting import DISCUSSION_KEYS, TOP_KEYS
 from ai_battle.providers.scripted import FAULTS
 
@@ -16,6 +16,8 @@ from .tables import code, codes, table
 Schema = Mapping[str, Any]
 REFERENCE = r"\$\{"
 FILE, DISCUSSION = "DiscussionFile", "Discussion"
+SHARED_KEYS = {*ModelSettings.model_fields, *ModelFile.model_fields}
+"""Keys that a section has from another one are listed after its own."""
 
 HEAD = """# YAML keys
 
@@ -52,12 +54,16 @@ def _in_order(sections: Mapping[str, Schema]) -> list[str]:
         if name in found:
             return
         found[name] = None
-        for prop in sections[name].get("properties", {}).values():
+        for _, prop in _own_first(sections[name]):
             for inner in _references(prop):
                 visit(inner)
 
     visit(FILE)
     return list(found)
+
+
+def _own_first(schema: Schema) -> list[tuple[str, Any]]:
+    return sorted(schema.get("properties", {}).items(), key=lambda entry: entry[0] in SHARED_KEYS)
 
 
 def _references(schema: Any) -> Iterator[str]:
@@ -75,11 +81,9 @@ def _references(schema: Any) -> Iterator[str]:
 def _section(name: str, sections: Mapping[str, Schema]) -> str:
     schema = sections[name]
     elsewhere = {FILE: DISCUSSION_KEYS, DISCUSSION: TOP_KEYS}.get(name, ())
-    notes = _not_built_yet() if name == DISCUSSION else {}
-    own_first = sorted(schema["properties"].items(), key=lambda entry: entry[0] in ModelSettings.model_fields)
     rows = (
-        (code(key), _type(prop), _default(key, prop, schema), _meaning(prop, notes.get(key, "")))
-        for key, prop in own_first
+        (code(key), _type(prop), _default(key, prop, schema), _meaning(prop))
+        for key, prop in _own_first(schema)
         if key not in elsewhere
     )
     described = table(("key", "type", "default", "meaning"), rows)
@@ -95,19 +99,6 @@ def _introduction(name: str, schema: Schema) -> str:
     if name == DISCUSSION:
         return f"{text} {codes(TOP_KEYS)} may stand in it too."
     return text
-
-
-def _not_built_yet() -> dict[str, str]:
-    """What the notes of a file say that uses it."""
-    voice = {"type": "scripted", "script": ["Yes."]}
-    asking = {"goal": "x", "models": {"a": voice, "b": voice}, "tools": ["any"], "collaboration": {"pairs": []}}
-    notes = load({"discussion": asking}, {}).notes
-    said: dict[str, str] = {}
-    for key in ("tools", "collaboration"):
-        for note in notes:
-            if note.startswith(f"discussion.{key}: "):
-                said[key] = f"*{note.partition(': ')[2].capitalize()}.*"
-    return said
 
 
 def _title(name: str) -> str:
@@ -131,9 +122,9 @@ def _default(key: str, prop: Schema, schema: Schema) -> str:
     return "" if is_open else code(_flow_yaml(default))
 
 
-def _meaning(prop: Schema, note: str) -> str:
+def _meaning(prop: Schema) -> str:
     examples = f"For example {code(_flow_yaml(prop['examples'][0]))}." if prop.get("examples") else ""
-    return " ".join(filter(None, (prop.get("description", ""), examples, note)))
+    return " ".join(filter(None, (prop.get("description", ""), examples)))
 
 
 def _flow_yaml(value: Any) -> str:

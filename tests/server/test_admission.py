@@ -153,6 +153,15 @@ async def test_a_compressed_body_is_read(fakes: FakeProviders, tmp_path: Path, p
         assert "nobody" in (await answer.json())["error"]["message"]
 
 
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions", "/v1/responses"])
+async def test_a_byte_order_mark_before_a_body_is_ignored(fakes: FakeProviders, tmp_path: Path, path: str) -> None:
+    said = {"model": "nobody", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello."}], "input": "Hello."}
+    async with serving(fakes, write_config(tmp_path, "")) as address:
+        status, answer = await post(address, b"\xef\xbb\xbf" + json.dumps(said).encode(), path)
+
+    assert (status, "nobody" in answer["error"]["message"]) == (404, True)
+
+
 @pytest.mark.parametrize("path", ["/v1/nothing", "/v1/messages/nothing", "/nothing"])
 async def test_an_address_that_is_none_is_told_in_json(fakes: FakeProviders, tmp_path: Path, path: str) -> None:
     async with serving(fakes, write_config(tmp_path, "")) as address:

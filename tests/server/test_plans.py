@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from ai_battle.core.exchange import ModelRequest, ModelResponse
+from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.messages import Image, Message, assistant, user
-from ai_battle.server.clients import PlanStore, plan_key
+from ai_battle.server.clients import SharedCache, plan_key
 from ai_battle.testing import FakeProviders
+from tests.clocks import set_forward
 
 from .serving import ask_server, serving_to
 from .test_operating import boosting, fetch
@@ -68,17 +69,14 @@ async def test_without_a_size_nothing_is_kept(fakes: FakeProviders) -> None:
 
 
 async def test_plans_are_bounded_in_number_and_in_time() -> None:
-    now = [0.0]
-    plans = PlanStore(2, 10.0, lambda: now[0])
-    for name in (b"a", b"b", b"c"):
-        await plans.keep(name, ModelResponse(assistant(name.decode())))
-        now[0] += 4
+    plans = SharedCache("plan/", 2, 10.0)
+    for name in ("a", "b", "c"):
+        await plans.keep(name, name.encode())
+        set_forward(4)
 
-    assert await plans.find(b"a") is None
-    assert await plans.find(b"b")
-    now[0] = 14.0
-    assert await plans.find(b"b") is None
-    assert await plans.find(b"c")
+    assert [await plans.find([name]) for name in ("a", "b")] == [{}, {"b": b"b"}]
+    set_forward(2)
+    assert [await plans.find([name]) for name in ("b", "c")] == [{}, {"c": b"c"}]
     assert (plans.hits, plans.misses, len(plans)) == (2, 2, 1)
 
 

@@ -99,6 +99,14 @@ async def test_a_route_of_the_file_is_a_pair(fakes: FakeProviders, tmp_path: Pat
             ":1:54 server.routes.a.secondary: 'ollama/phi4' can't help itself",
         ),
         (
+            "server: {routes: {a: {model: ollama/phi4, secondary: ollama/gemma3, judge: ollama-phi4}}}",
+            "server.routes.a.judge: 'ollama/phi4' can't judge itself",
+        ),
+        (
+            "server: {routes: {a: {model: ollama/phi4, strategy: peer, peers: [ollama/gemma3, ollama-phi4]}}}",
+            "server.routes.a.peers[1]: 'ollama/phi4' answers already",
+        ),
+        (
             "server: {routes: {a: {model: ollama/phi4, secondary: [ollama/gemma3, gtp-4o]}}}",
             ":1:70 server.routes.a.secondary[1]: ",
         ),

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
-from ai_battle.core.messages import Message, ToolCall
-from ai_battle.server.clients import LONGEST_SIGNATURE, SignatureCache
-from ai_battle.testing import FakeProviders, reply
+from ai_battle.core.exchange import ModelRequest, ToolSpec
+from ai_battle.core.messages import Message, ToolCall, user
+from ai_battle.server.clients import LONGEST_EXTRA, SharedCache, SigningClient
+from ai_battle.testing import FakeProviders, ScriptedClient, reply
 
 from .protocol.speaking import speaking
 from .serving import serving
@@ -57,12 +57,15 @@ async def test_what_is_not_known_any_more_goes_back_with_the_mark_for_calls_of_o
     assert signatures_sent(fakes) == [MARK]
 
 
-def test_only_the_latest_are_kept_and_none_beyond_measure() -> None:
-    signatures = SignatureCache(size=2)
-    for number in range(4):
-        signatures.store(ModelResponse(Message("assistant", (signed_call(f"s{number}", f"c{number}"),))))
-    signatures.store(ModelResponse(Message("assistant", (signed_call("s" * LONGEST_SIGNATURE, "long"),))))
-    asks = ModelRequest(tuple(Message("assistant", (ToolCall("look", {}, id_),)) for id_ in ("c0", "c2", "c3", "long")))
-    known = [message.tool_calls[0].extra for message in signatures.restore(asks).messages]
+async def test_only_the_latest_are_kept_and_none_beyond_measure() -> None:
+    signed = [signed_call(f"s{number}", f"c{number}") for number in range(4)]
+    signed.append(signed_call("s" * LONGEST_EXTRA, "long"))
+    model = ScriptedClient(*signed, "Done.")
+    client = SigningClient(model, SharedCache("signature/", 2, 60.0))
+    for _ in signed:
+        await client.complete(ModelRequest((user("Look."),)))
+    asks = tuple(Message("assistant", (ToolCall("look", {}, id_),)) for id_ in ("c0", "c2", "c3", "long"))
+    await client.complete(ModelRequest(asks))
+    known = [message.tool_calls[0].extra for message in model.requests[-1].messages]
 
     assert known == [{}, {"gemini": {"thoughtSignature": "s2"}}, {"gemini": {"thoughtSignature": "s3"}}, {}]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, BadRequestError, NotFoundError
 
 from ai_battle.testing import FakeProviders, call, reply
 
@@ -16,7 +16,8 @@ from .protocol.speaking import Speaker, response_of, speaking
 from .serving import serving
 
 TOOL = {"type": "function", "name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
-KEYS = {"AI_BATTLE_SERVE_KEYS": "key-one,key-two"}
+KEYS_IN_USE = ("key-one", "key-two")
+KEYS = {"AI_BATTLE_SERVE_KEYS": ",".join(KEYS_IN_USE)}
 
 
 def turns(upstream: Upstream) -> list[tuple[str, Any]]:
@@ -181,3 +182,22 @@ async def test_the_sdk_goes_on_from_an_answer(fakes: FakeProviders, upstream: Up
 
     assert (second.output_text, second.previous_response_id) == ("The sky.", first.id)
     assert [value for _, value in turns(upstream)] == ["Which colour?", "Blue.", "Why?"]
+
+
+async def test_an_answer_can_be_read_again_and_deleted_by_its_own_key_alone(fakes: FakeProviders) -> None:
+    fakes.ollama.says("Blue.")
+    async with serving(fakes, BIG_MODEL="ollama/phi4", **KEYS) as address:
+        mine, other = (AsyncOpenAI(base_url=f"{address}/v1", api_key=key, max_retries=0) for key in KEYS_IN_USE)
+        async with mine, other:
+            first = await mine.responses.create(model="opus", input="Which colour?")
+            again = await mine.responses.retrieve(first.id)
+            with pytest.raises(NotFoundError, match="not found"):
+                await other.responses.delete(first.id)
+            await mine.responses.delete(first.id)
+            with pytest.raises(NotFoundError) as refused:
+                await mine.responses.retrieve(first.id)
+            with pytest.raises(BadRequestError):
+                await mine.responses.create(model="opus", input="Why?", previous_response_id=first.id)
+
+    assert (again.to_dict(), again.output_text) == (first.to_dict(), "Blue.")
+    assert refused.value.code == "response_not_found"

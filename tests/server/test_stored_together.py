@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from ai_battle.core.database import IN_MEMORY
 from ai_battle.core.errors import StoreError
-from ai_battle.server.stored import MemoryStore, ResponseStore
-from ai_battle.server.stores import RedisStore, SqliteStore
+from ai_battle.server.stores import RedisStore, ResponseStore, SqliteStore
 from tests.redis import redis_server
 
 Open = Callable[[], ResponseStore]
@@ -33,10 +33,14 @@ async def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIte
             for store in opened:
                 await store.aclose()
         return
-    memory = MemoryStore(MOST)
+    memory = SqliteStore(IN_MEMORY, MOST)
     yield open_with(lambda: memory if request.param == "memory" else SqliteStore(tmp_path / "responses.sqlite", MOST))
     for store in opened:
         await store.aclose()
+
+
+def response(id_: str, *items: dict[str, Any]) -> dict[str, Any]:
+    return {"input": [], "answer": {"id": id_, "output": [*items]}}
 
 
 def item(id_: str, text: str = "Hi.") -> dict[str, Any]:
@@ -44,25 +48,29 @@ def item(id_: str, text: str = "Hi.") -> dict[str, Any]:
 
 
 async def test_what_one_worker_keeps_another_finds_for_the_same_key(open_store: Open) -> None:
-    await open_store().add("team", "resp_1", (item("msg_1"), {"role": "user", "content": "no id"}))
+    stored = response("resp_1", item("msg_1"), {"role": "user", "content": "no id"})
+    await open_store().add("team", stored)
 
     other = open_store()
-    assert await other.conversation("team", "resp_1") == (item("msg_1"), {"role": "user", "content": "no id"})
+    assert await other.response("team", "resp_1") == stored
     assert await other.item("team", "msg_1") == item("msg_1")
     for missing in (("another", "resp_1"), ("team", "resp_2"), ("team", "msg_1"), ("", "team\nresp_1")):
-        assert await other.conversation(*missing) is None
+        assert await other.response(*missing) is None
     assert await other.item("another", "msg_1") is None
+    assert not await other.delete("another", "resp_1")
+    assert await other.delete("team", "resp_1")
+    assert (await open_store().response("team", "resp_1"), await open_store().item("team", "msg_1")) == (None, None)
 
 
 async def test_what_was_used_last_stays_where_there_is_no_room(open_store: Open) -> None:
     store = open_store()
     for number in range(3):
-        await store.add("team", f"resp_{number}", (item(f"msg_{number}", "x" * 250),))
-    assert await store.conversation("team", "resp_0")
-    await store.add("team", "resp_3", (item("msg_3", "x" * 250),))
-    await store.add("team", "resp_4", (item("msg_4", "x" * MOST),))
+        await store.add("team", response(f"resp_{number}", item(f"msg_{number}", "x" * 200)))
+    assert await store.response("team", "resp_0")
+    await store.add("team", response("resp_3", item("msg_3", "x" * 200)))
+    await store.add("team", response("resp_4", item("msg_4", "x" * MOST)))
 
-    found = [await store.conversation("team", f"resp_{number}") is not None for number in range(5)]
+    found = [await store.response("team", f"resp_{number}") is not None for number in range(5)]
     assert found == [True, False, True, True, False]
     assert await store.item("team", "msg_1") is None
     assert await store.item("team", "msg_0") is not None
@@ -74,7 +82,7 @@ async def test_values_are_known_to_the_others_as_long_as_they_hold(open_store: O
     await first.keep_value("plan/1", b"new", 100)
     await first.keep_value("signature/1", b"{}", 100)
 
-    known = {} if first is second else {"plan/1": b"new", "signature/1": b"{}"}  # a process alone has them itself
+    known = {"plan/1": b"new", "signature/1": b"{}"}
     assert await second.values(["plan/1", "signature/1", "plan/2"]) == known
     assert await second.values([]) == {}
 

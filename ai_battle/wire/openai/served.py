@@ -124,7 +124,7 @@ OWN_FIELDS = frozenset(("id", "created", "choice"))  # fields of an answer that 
 ERROR_CODES = {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded", 402: "insufficient_quota"}
 ERROR_KINDS = {
     "context": "context_length_exceeded", "budget": "insufficient_quota", "address": "unknown_url",
-    "previous_response": "previous_response_not_found",
+    "previous_response": "previous_response_not_found", "response": "response_not_found",
 }  # fmt: skip
 ERROR_TYPES = {
     401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 404: "not_found_error",

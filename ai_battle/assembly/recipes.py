@@ -19,11 +19,12 @@ from ..collaboration.ladder import LadderState
 from ..config.collaboration import AUTO, Help, HelperSettings, LessonSettings, PromiseSettings, UsedHelp
 from ..core import plugins
 from ..core.client import ClientWrapper, ModelClient, require_client
-from ..core.errors import ConfigError, translate_errors
+from ..core.errors import ConfigError
 from ..core.events import Emit, Warned, as_role, ignore
 from ..core.exchange import ModelRequest, ModelResponse, Usage
 from ..core.files import state_directory
 from ..core.helping import VERIFICATION, HelpAsked
+from ..core.plugins import translate_errors
 from ..core.traits import StrategyTraits
 from ..judging.assessment import Assessment
 from ..judging.calibration import ALWAYS_HELP, Calibration

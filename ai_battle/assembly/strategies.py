@@ -10,8 +10,8 @@ from ..config.collaboration import Help, HelperSettings, UsedHelp
 from ..config.problems import KeyPath, Problem
 from ..core import plugins
 from ..core.client import ModelClient
-from ..core.errors import ConfigError, translate_errors
-from ..core.plugins import near
+from ..core.errors import ConfigError
+from ..core.plugins import near, translate_errors
 from ..core.traits import StrategyTraits
 
 STRATEGIES = "ai_battle.collaboration"

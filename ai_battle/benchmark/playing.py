@@ -18,12 +18,13 @@ from ..config.loading import LoadedDiscussion
 from ..config.tree import Node
 from ..conversation.asking import literal
 from ..core.client import ClientWrapper, ModelClient
-from ..core.errors import AIBattleError, EmptyAnswer, Refused, translate_errors
+from ..core.errors import AIBattleError, EmptyAnswer, Refused
 from ..core.events import Emit, Event, ModelReplied, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.helping import DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
 from ..core.ledger import Budget, Ledger, charge_to
 from ..core.messages import ToolCall, user
+from ..core.plugins import translate_errors
 from ..core.telemetry import Telemetry, span, use_telemetry
 from .clients import (
     ROLE_WITHOUT_HELP,

@@ -11,8 +11,9 @@ from ..config.benchmark import ScorerSettings
 from ..config.collaboration import HelperSettings
 from ..core import plugins
 from ..core.client import ModelClient
-from ..core.errors import AIBattleError, ConfigError, translate_errors
+from ..core.errors import AIBattleError, ConfigError
 from ..core.ledger import Budget, charge_to
+from ..core.plugins import translate_errors
 from ..tools.sandbox.sandbox import Level, Sandbox, choose
 from .sample import AnswerScore
 from .scorers import SCORERS, ScoredAnswer, Scorer

@@ -12,7 +12,8 @@ from pathlib import Path
 import click
 
 from .. import __version__
-from ..core.errors import AIBattleError, ConfigError, translate_errors
+from ..core.errors import AIBattleError, ConfigError
+from ..core.plugins import translate_errors
 
 DONE, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 110}

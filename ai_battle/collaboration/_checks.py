@@ -9,10 +9,11 @@ from operator import attrgetter
 from typing import Protocol
 
 from ..core.client import ModelClient
-from ..core.errors import ConfigError, ProviderError, ToolError, translate_errors
+from ..core.errors import ConfigError, ProviderError, ToolError
 from ..core.events import Emit
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.helping import AnswerChecked
+from ..core.plugins import translate_errors
 from ..judging.agreement import WORTH, Ballot, ballot
 from ..judging.assessment import Assessment, Context
 from ..judging.detector import StuckDetector

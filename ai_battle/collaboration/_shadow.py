@@ -13,10 +13,11 @@ from time import monotonic
 from typing import Any
 
 from ..core.client import ClientWrapper, ModelClient, request_answer
-from ..core.errors import AIBattleError, BudgetExceeded, ProviderError, StoreError, translate_errors
+from ..core.errors import AIBattleError, BudgetExceeded, ProviderError, StoreError
 from ..core.events import Emit, ignore
 from ..core.exchange import WHOLE_ANSWER, ModelRequest, ModelResponse, ToolSpec
 from ..core.ledger import Budget, Ledger, SpendingLimits, charge_to
+from ..core.plugins import translate_errors
 from ..evidence.store import EvidenceStore
 from ..evidence.trials import AnswerComparison, ShadowTrial, add_to_day, keep_trial
 from ..evidence.versions import CalibrationVersion, newest_version

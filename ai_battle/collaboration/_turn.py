@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, Protocol, get_args
 
-from ..core.client import ModelClient, request_answer
+from ..core.client import ModelClient, among, request_answer, turn_calls
 from ..core.errors import (
     AIBattleError,
     BadReply,
@@ -17,7 +17,6 @@ from ..core.errors import (
     TimedOut,
     ToolError,
     failure_kind,
-    translate_errors,
 )
 from ..core.events import (
     AttemptFailed,
@@ -43,8 +42,9 @@ from ..core.helping import (
 )
 from ..core.ledger import Budget, charge_to
 from ..core.messages import assistant
+from ..core.plugins import translate_errors
 from ..core.telemetry import span
-from ..core.tooling import LoopStopped, ToolsOffered, among, turn_calls
+from ..core.tooling import LoopStopped, ToolsOffered
 from ..signals.refusals import refuses as refuses_in_words
 from ..wire.openai.answers import REFUSES, is_refusal, refuses
 from ._limits import HelpLimits, HelpUse

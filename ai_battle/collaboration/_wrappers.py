@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ..core.client import ClientWrapper, ModelClient
-from ..core.errors import ConfigError, translate_errors
+from ..core.errors import ConfigError
 from ..core.events import AttemptFailed, DraftDelta, Emit, Event, ModelReplied, TextDelta, ignore, quiet
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolResult
+from ..core.plugins import translate_errors
 from ..core.redaction import STRUCTURE
 from ..core.texts import each_text
 

@@ -66,7 +66,7 @@ class RunResult:
 
     @cached_property
     def messages(self) -> Sequence[Message]:
-        """The messages, the prompt first. Texts stay in the journal until they are accessed."""
+        """The messages, the prompt first. They are read from the journal at the first access."""
         return reading.messages(self.run_dir)
 
 

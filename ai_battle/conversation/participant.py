@@ -7,11 +7,12 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from ..core.client import ModelClient, require_response
 from ..core.client import request_answer as request_charged
-from ..core.errors import AIBattleError, BadReply, JournalError, ProviderError, Refused, translate_errors
+from ..core.errors import AIBattleError, BadReply, JournalError, ProviderError, Refused
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, TurnStarted, Warned, quiet
 from ..core.exchange import ModelRequest, ModelResponse, Usage, Wants
 from ..core.ledger import Budget
 from ..core.messages import FILE_KINDS, ToolCall
+from ..core.plugins import translate_errors
 from ..core.tooling import HeldCall, ToolCalled, ToolReturned
 
 ParticipantRole: TypeAlias = Literal["human", "assistant", "moderator", "observer", "user"]

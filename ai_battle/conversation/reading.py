@@ -1,14 +1,13 @@
 """Reads a journal line by line, even while it is being written, and finds how far its run has come."""
 
 import logging
-from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
-from typing import IO, NamedTuple, overload
+from typing import IO, NamedTuple
 
 from pydantic_core import from_json
 
@@ -137,43 +136,9 @@ def event_of(line: JournalLine, run_dir: Path) -> Event:
         raise JournalError(f"{run_dir / FILE}:{line.number}: {error}.") from error
 
 
-def messages(run_dir: Path) -> Sequence[Message]:
-    """Returns the messages of a run, in order. Texts stay on disk until they are accessed."""
-    return _MessageReader(run_dir)
-
-
-class _MessageReader(Sequence[Message]):
-    def __init__(self, run_dir: Path) -> None:
-        self._run_dir = run_dir
-
-    @cached_property
-    def _starts(self) -> "array[int]":
-        return array("Q", (line.start for line in lines(self._run_dir) if line.record["type"] in _MESSAGE_TYPES))
-
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    @overload
-    def __getitem__(self, index: int) -> Message: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Message]: ...
-    def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
-        with open_journal(self._run_dir) as file:
-            if isinstance(index, slice):
-                return [_message_at(file, start) for start in self._starts[index]]
-            return _message_at(file, self._starts[index])
-
-    def __iter__(self) -> Iterator[Message]:
-        with open_journal(self._run_dir) as file:
-            for start in self._starts:
-                yield _message_at(file, start)
-
-
-def _message_at(file: IO[bytes], start: int) -> Message:
-    file.seek(start)
-    event = records.event(from_json(file.readline()))
-    assert isinstance(event, PromptGiven | TurnFinished)
-    return event.message
+def messages(run_dir: Path) -> list[Message]:
+    """Returns the messages of a run, in order; the prompt comes first."""
+    return [event.message for _, event in read(run_dir) if isinstance(event, PromptGiven | TurnFinished)]
 
 
 def parse_line(data: bytes) -> records.Record | None:

@@ -185,8 +185,7 @@ def find_turn(run_dir: Path, number: int) -> Turn:
             last = max(last, event.turn)
             found = event if event.turn == number else found
     if found is None:
-        few = {0: "nobody has spoken", 1: "there is only turn 1"}
-        there = few.get(last, f"there are turns 1 to {last}")
+        there = f"there are turns 1 to {last}" if last else "nobody has spoken"
         raise ConfigError(f"{run_dir} has no turn {number}; {there}.")
     return found
 

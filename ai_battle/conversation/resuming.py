@@ -118,8 +118,7 @@ def events_through(run_dir: Path, turn: int) -> tuple[tuple[Event, ...], tuple[E
             last = event.turn
             end = len(events) if last == turn else end
     if not end:
-        few = {0: "no turn is over yet", 1: "only turn 1 is over"}
-        there = few.get(last, f"turns 1 to {last} are over")
+        there = f"turns 1 to {last} are over" if last else "no turn is over yet"
         raise ConfigError(f"{run_dir} can't be forked after turn {turn}; {there}.")
     return tuple(events[:end]), tuple(events[end:])
 

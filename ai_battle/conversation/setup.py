@@ -52,13 +52,6 @@ class RunSetup:
     assembled: Assembled = field(default_factory=lambda: Assembled({}))
     arbiter: "Arbiter | None" = None
 
-    async def require_listeners(self) -> "RunSetup":
-        """Raises `Unreachable` if participants' servers don't answer; servers of helpers only cause warnings."""
-        needed, helpful = await self.assembled.find_unreachable()
-        if needed:
-            raise Unreachable("\n".join(needed))
-        return replace(self, warnings=(*self.warnings, *helpful))
-
 
 @dataclass(frozen=True, slots=True)
 class SetupSource(ABC):
@@ -95,10 +88,16 @@ class SetupSource(ABC):
 
     @asynccontextmanager
     async def open(self, starts: Mapping[str, int]) -> AsyncIterator[RunSetup]:
-        """Yields the built setup until the run is over. Raises `Unreachable` if a needed server does not answer."""
+        """Yields the built setup until the run is over.
+
+        Raises `Unreachable` if participants' servers don't answer; servers of helpers only cause warnings.
+        """
         setup = self.build(starts)
         try:
-            yield await setup.require_listeners()
+            needed, helpful = await setup.assembled.find_unreachable()
+            if needed:
+                raise Unreachable("\n".join(needed))
+            yield replace(setup, warnings=(*setup.warnings, *helpful))
         finally:
             await setup.assembled.aclose()
 

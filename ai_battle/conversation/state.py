@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import AIBattleError, translate_errors
+from ..core.errors import AIBattleError
 from ..core.events import (
     DELTAS,
     BudgetReached,
@@ -30,6 +30,7 @@ from ..core.exchange import EVERYTHING, WHOLE_ANSWER, Wants, estimate_message, e
 from ..core.helping import FileDescribed, LadderStood, RunJudged
 from ..core.ledger import Ledger
 from ..core.messages import Message
+from ..core.plugins import translate_errors
 from ..core.redaction import NO_SECRETS, Redactor
 from ..signals.conversation import ConversationSignals
 from .context import ListenerContext, UnfinishedCalls, tokens_of

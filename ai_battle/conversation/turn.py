@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import inf, nextafter
 from typing import Literal, TypeAlias
 
+from ..core.client import TurnCalls, among
 from ..core.errors import (
     AIBattleError,
     BudgetExceeded,
@@ -23,7 +24,7 @@ from ..core.events import BudgetReached, Emit, TurnFailed, TurnFinished, TurnSta
 from ..core.exchange import EVERYTHING, ModelRequest, ModelResponse, Usage, Wants
 from ..core.helping import HintGiven
 from ..core.telemetry import span
-from ..core.tooling import EarlierCall, TurnCalls, among
+from ..core.tooling import EarlierCall
 from .context import ContextMemory, describe_pictures, earlier_calls_note
 from .participant import Participant, TurnListener, request_answer
 from .person import PersonEnded, PersonLeft

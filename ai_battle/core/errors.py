@@ -1,10 +1,5 @@
 """The tree of all errors. Each message names the thing, the place and the way out."""
 
-import os
-from asyncio import CancelledError
-from contextlib import suppress
-from traceback import walk_tb
-from types import TracebackType
 from typing import Literal
 
 from .events import BudgetReached
@@ -146,47 +141,3 @@ def failure_kind(error: AIBattleError) -> str | None:
         case BadReply() if not isinstance(error, EmptyAnswer):
             return "bad_reply"
     return None
-
-
-# Ours, or meant for whoever runs the program. Panics of Rust extensions are BaseExceptions too, but neither of these.
-UNTRANSLATED = (AIBattleError, KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError)
-
-
-def error_text(error: BaseException | None) -> str:
-    """Returns the text of an exception, or "" if its `__str__` fails."""
-    with suppress(Exception):
-        return str(error)
-    return ""
-
-
-_INSTALLED = tuple(os.path.dirname(file) for file in (os.__file__, os.path.dirname(__file__)))
-_PACKAGES = ("site-packages", "dist-packages")
-
-
-def _own_line(trace: TracebackType | None) -> str:
-    """Returns the last line of the user's own code that an exception came through, as the end of a message."""
-    lines = ((frame.f_code.co_filename, number) for frame, number in walk_tb(trace))
-    own = [
-        f" ({os.path.basename(file)}, line {number})"
-        for file, number in lines
-        if os.path.isabs(file) and not file.startswith(_INSTALLED) and not any(name in file for name in _PACKAGES)
-    ]
-    return own[-1] if own else ""
-
-
-class translate_errors:  # noqa: N801 - used like contextlib.suppress
-    """Turns any foreign exception of a plug-in, a tool or a listener into `raises("what: ...")`, with its line."""
-
-    __slots__ = ("_raises", "_what")
-
-    def __init__(self, what: str, raises: type[AIBattleError]) -> None:
-        self._what = what
-        self._raises = raises
-
-    def __enter__(self) -> None:
-        """Keeps no state, so that one instance can guard any number of calls, also concurrent ones."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error and not isinstance(error, UNTRANSLATED):
-            said = f"{type(error).__name__}: {error_text(error)}{_own_line(error.__traceback__)}"
-            raise self._raises(f"{self._what}: {said}") from error

@@ -1,20 +1,23 @@
-"""Finds plug-ins by name: a module of a package, an entry point, a file, or a dotted path."""
+"""Finds plug-ins by name (a module of a package, an entry point, a file, a dotted path); translates their errors."""
 
 import hashlib
 import importlib
 import importlib.util
 import inspect
+import os
 import pkgutil
 import sys
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from types import ModuleType
+from traceback import walk_tb
+from types import ModuleType, TracebackType
 from typing import Any, TypeVar, cast
 
-from .errors import ConfigError, translate_errors
+from .errors import AIBattleError, ConfigError
 
 T = TypeVar("T")
 
@@ -214,3 +217,47 @@ def _slips(left: str, right: str) -> int:
 
 def _folded_name(name: str) -> str:
     return name.casefold().replace("-", "_").replace(" ", "_")
+
+
+# Ours, or meant for whoever runs the program. Panics of Rust extensions are BaseExceptions too, but neither of these.
+UNTRANSLATED = (AIBattleError, KeyboardInterrupt, SystemExit, GeneratorExit, CancelledError)
+
+
+def error_text(error: BaseException | None) -> str:
+    """Returns the text of an exception, or "" if its `__str__` fails."""
+    with suppress(Exception):
+        return str(error)
+    return ""
+
+
+_INSTALLED = tuple(os.path.dirname(file) for file in (os.__file__, os.path.dirname(__file__)))
+_PACKAGES = ("site-packages", "dist-packages")
+
+
+def _own_line(trace: TracebackType | None) -> str:
+    """Returns the last line of the user's own code that an exception came through, as the end of a message."""
+    lines = ((frame.f_code.co_filename, number) for frame, number in walk_tb(trace))
+    own = [
+        f" ({os.path.basename(file)}, line {number})"
+        for file, number in lines
+        if os.path.isabs(file) and not file.startswith(_INSTALLED) and not any(name in file for name in _PACKAGES)
+    ]
+    return own[-1] if own else ""
+
+
+class translate_errors:  # noqa: N801 - used like contextlib.suppress
+    """Turns any foreign exception of a plug-in, a tool or a listener into `raises("what: ...")`, with its line."""
+
+    __slots__ = ("_raises", "_what")
+
+    def __init__(self, what: str, raises: type[AIBattleError]) -> None:
+        self._what = what
+        self._raises = raises
+
+    def __enter__(self) -> None:
+        """Keeps no state, so that one instance can guard any number of calls, also concurrent ones."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error and not isinstance(error, UNTRANSLATED):
+            said = f"{type(error).__name__}: {error_text(error)}{_own_line(error.__traceback__)}"
+            raise self._raises(f"{self._what}: {said}") from error

@@ -1,11 +1,7 @@
 """The events of tools: which are offered, which calls may run, and what they returned; and a person's answers."""
 
-from asyncio import Lock
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from .exchange import ToolSpec
@@ -102,69 +98,6 @@ class EarlierCall:
     call: ToolCall
     result: ToolResult | None = None
     is_fresh: bool = True
-
-
-class TurnCalls:
-    """The calls made for one answer: `earlier` before it was broken off, then by all who draft it.
-
-    A draft that is dropped, or runs beside another one, must not have made a payment that the next one makes again.
-    What `redact` removes is missing in the earlier calls.
-    """
-
-    def __init__(
-        self, earlier: tuple[EarlierCall, ...] = (), redact: Callable[[ToolCall], ToolCall] = lambda call: call
-    ) -> None:
-        self.earlier = earlier
-        self.newest = ""
-        self.refused: dict[str, str] = {}
-        """What models are told of calls that a person refused, by their keys, so that no other draft asks again."""
-        self._redact = redact
-        self._writes: defaultdict[str, list[tuple[object, EarlierCall]]] = defaultdict(list)
-        self._locks: defaultdict[str, Lock] = defaultdict(Lock)
-
-    def as_recorded(self, call: ToolCall) -> ToolCall:
-        """Returns the call as it would be among the earlier ones."""
-        return self._redact(call) if self.earlier else call
-
-    def lock(self, key: str) -> Lock:
-        """Returns what a drafter holds while it makes a call that writes, so that equal calls of others wait."""
-        return self._locks[key]
-
-    def write_of_another(self, key: str, drafter: object) -> EarlierCall | None:
-        """Returns an equal call that another drafter has made since; None if there is none, or if it failed."""
-        writes = self._writes[key]
-        return writes[-1][1] if writes and writes[-1][0] is not drafter else None
-
-    def begin_write(self, key: str, drafter: object, call: ToolCall) -> None:
-        """Records a call that writes. If `end_write` never comes, its outcome is unknown."""
-        self._writes[key].append((drafter, EarlierCall(call)))
-
-    def end_write(self, key: str, result: ToolResult | None) -> None:
-        """Records the result of the call that has begun last; without one it failed, and changed nothing."""
-        drafter, made = self._writes[key].pop()
-        if result:
-            self._writes[key].append((drafter, replace(made, result=result)))
-            self.newest = key
-
-
-_turn: ContextVar[TurnCalls | None] = ContextVar("turn_calls", default=None)
-# A context variable for the reason that budgets are in one: however a strategy nests them, all clients that answer in a
-# turn must know what was done in it.
-
-
-def turn_calls() -> TurnCalls:
-    """Returns the calls of the turn that is being taken, or new ones."""
-    return _turn.get() or TurnCalls()
-
-
-@contextmanager
-def among(calls: TurnCalls) -> Iterator[None]:
-    """Lets all clients that answer inside know of these calls, and add theirs."""
-    token = _turn.set(calls)
-    try:
-        yield
-    finally:
-        _turn.reset(token)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,18 +16,11 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 from .. import __version__
 from ..core import plugins
-from ..core.errors import (
-    AIBattleError,
-    BudgetExceeded,
-    ConfigError,
-    JobLost,
-    JournalError,
-    ProviderError,
-    translate_errors,
-)
+from ..core.errors import AIBattleError, BudgetExceeded, ConfigError, JobLost, JournalError, ProviderError
 from ..core.exchange import Usage
 from ..core.files import write_private
 from ..core.ledger import Budget, Dollars, Ledger, SpendingLimits, charge_to
+from ..core.plugins import translate_errors
 from ..core.texts import one_line
 
 LENGTH_BYTES = 8

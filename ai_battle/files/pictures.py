@@ -10,7 +10,8 @@ from typing import Any
 from zlib import crc32
 
 from ..core import plugins
-from ..core.errors import ConfigError, translate_errors
+from ..core.errors import ConfigError
+from ..core.plugins import translate_errors
 
 MOST_PIXELS = 89_000_000
 KIBI = 1024

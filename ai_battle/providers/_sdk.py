@@ -10,7 +10,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from ..core import plugins
-from ..core.errors import ProviderError, translate_errors
+from ..core.errors import ProviderError
+from ..core.plugins import translate_errors
 from ._breaker import loop_resource
 from ._settings import Access
 from ._transport import HttpReply, Sdk, Transport, decompress

@@ -15,11 +15,12 @@ from pydantic_core import from_json, to_json
 
 from ..core import errors
 from ..core.client import ClientWrapper, ModelClient
-from ..core.errors import BadReply, ConfigError, CutShort, ProviderError, Unscripted, translate_errors
+from ..core.errors import BadReply, ConfigError, CutShort, ProviderError, Unscripted
 from ..core.events import AttemptFailed, Emit, Event, TextDelta, ThinkingDelta, ToolCallDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec
 from ..core.files import open_private
 from ..core.messages import Message
+from ..core.plugins import translate_errors
 from ..core.redaction import NO_SECRETS, Redactor
 from ..core.traits import ProviderTraits
 from ..wire.genai import message_from_json, message_to_json, usage_from_json, usage_to_json

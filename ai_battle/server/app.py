@@ -13,9 +13,10 @@ from aiohttp import web
 
 from .. import server
 from ..core.client import ModelClient
-from ..core.errors import AIBattleError, translate_errors
+from ..core.errors import AIBattleError
 from ..core.exchange import RawBody, estimate_request
 from ..core.ledger import charge_to
+from ..core.plugins import translate_errors
 from ..core.telemetry import request_span
 from ..providers._breaker import upstream_at
 from ..wire.blocks import Failure

@@ -31,8 +31,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from .. import __version__
 from ..config.documents import checked_section, environment_redactor
 from ..config.values import Section
-from ..core.errors import AIBattleError, ConfigError, translate_errors
-from ..core.plugins import near
+from ..core.errors import AIBattleError, ConfigError
+from ..core.plugins import near, translate_errors
 from .mcp_schemas import (
     AskArguments,
     AskResult,

@@ -4,8 +4,9 @@ import asyncio
 from dataclasses import dataclass
 
 from ..config.tools import STRICTER, Approval, Verdict
-from ..core.errors import ToolError, translate_errors
+from ..core.errors import ToolError
 from ..core.messages import ToolCall
+from ..core.plugins import translate_errors
 from ..core.tooling import Answer as Answer
 from ..core.tooling import Ask, By
 

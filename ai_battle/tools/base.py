@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from functools import wraps
 from typing import Any, TypeVar
 
-from ..core.errors import ConfigError, ToolError, translate_errors
+from ..core.errors import ConfigError, ToolError
 from ..core.exchange import ToolSpec
+from ..core.plugins import translate_errors
 from ..wire.dialects.schemas import schema_problems
 
 Parameters = Mapping[str, Any]

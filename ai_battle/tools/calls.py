@@ -9,12 +9,13 @@ from itertools import takewhile
 from time import monotonic
 from typing import Literal
 
-from ..core.client import run_together
-from ..core.errors import ConfigError, ToolError, translate_errors
+from ..core.client import run_together, turn_calls
+from ..core.errors import ConfigError, ToolError
 from ..core.events import Emit, Warned
 from ..core.ledger import book_tool_call, limit_reached
 from ..core.messages import Text, ToolCall, ToolResult
-from ..core.tooling import UNKNOWN_OUTCOME, EarlierCall, ToolCalled, ToolDecided, ToolReturned, turn_calls
+from ..core.plugins import translate_errors
+from ..core.tooling import UNKNOWN_OUTCOME, EarlierCall, ToolCalled, ToolDecided, ToolReturned
 from ..wire.dialects.schemas import call_key
 from .approval import Consent, refusal_words
 from .manager import GIVEN_UP, ToolManager

@@ -14,7 +14,8 @@ from typing import Any
 from ..config.packaged import packaged_tools
 from ..config.tools import Tools
 from ..core import plugins
-from ..core.errors import ConfigError, translate_errors
+from ..core.errors import ConfigError
+from ..core.plugins import translate_errors
 from .base import Tool, ToolRegistry
 from .base import spec as described
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..core.errors import AIBattleError, ToolError, error_text, translate_errors
+from ..core.errors import AIBattleError, ToolError
 from ..core.messages import Text, ToolCall, ToolResult
-from ..core.plugins import near
+from ..core.plugins import error_text, near, translate_errors
 from ..core.telemetry import span
 from ..wire.dialects.arguments import arguments_error, fit
 from ..wire.dialects.calls import NotArguments, arguments_in

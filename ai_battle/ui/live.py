@@ -11,7 +11,7 @@ from typing import Any
 
 from ..conversation.manager import RunResult
 from ..conversation.visibility import VisibilityFilter
-from ..core.errors import AIBattleError, ConfigError, translate_errors
+from ..core.errors import AIBattleError, ConfigError
 from ..core.events import (
     AttemptFailed,
     DraftDelta,
@@ -26,6 +26,7 @@ from ..core.events import (
 )
 from ..core.helping import DraftDropped, StuckFound
 from ..core.messages import ToolCall
+from ..core.plugins import translate_errors
 from ..core.texts import visible
 from ..core.tooling import Answer, ToolCalled, ToolReturned
 from ..reporting.exports import write_reports

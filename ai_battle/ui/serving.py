@@ -12,7 +12,8 @@ from typing import Any
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from ..core.errors import AIBattleError, ConfigChanged, ConfigError, JournalError, NoSuchRecord, translate_errors
+from ..core.errors import AIBattleError, ConfigChanged, ConfigError, JournalError, NoSuchRecord
+from ..core.plugins import translate_errors
 from .workspace import FileChanged, NotTrusted
 
 HOST = "127.0.0.1"

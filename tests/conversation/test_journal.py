@@ -159,7 +159,7 @@ async def test_nothing_is_written_after_the_close(journal: Journal) -> None:
         await journal(Warned("late"))
 
 
-async def test_messages_are_read_when_they_are_asked_for(journal: Journal) -> None:
+async def test_messages_are_read_from_the_journal(journal: Journal) -> None:
     for number in range(1, 6):
         await journal(TurnStarted(number, number, "ann"))
         await journal(turn(number, "ann", f"turn {number}"))

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from ai_battle.config.tools import Approval
+from ai_battle.core.client import TurnCalls, among
 from ai_battle.core.events import Event, EventLog
 from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import ToolCall, user
-from ai_battle.core.tooling import LoopStopped, ToolCalled, ToolDecided, ToolsOffered, TurnCalls, among
+from ai_battle.core.tooling import LoopStopped, ToolCalled, ToolDecided, ToolsOffered
 from ai_battle.testing import ScriptedClient, call
 from ai_battle.tools.approval import Answer, Approver, Consent, Decision
 from ai_battle.tools.base import Tool

@@ -9,8 +9,8 @@ from typing import Any, Self, TypeAlias
 
 from pydantic_core import ValidationError
 
-from ...core.errors import ToolError, translate_errors
-from ...core.plugins import optional
+from ...core.errors import ToolError
+from ...core.plugins import optional, translate_errors
 from .links import NO_REQUEST, Link
 
 MAX_PAGES = 100

@@ -158,6 +158,12 @@ def _before_and_after(samples: Iterable[Sample], unread: float | None) -> Iterab
             yield first, sample.score.value
 
 
+def first_scores(samples: Sequence[Sample]) -> Mapping[str, float]:
+    """Returns the scores of first answers by task; one that no scorer could read counts as wrong."""
+    unread = _unread_score(samples)
+    return by_task(samples, lambda sample: unread if sample.small_score is None else sample.small_score)
+
+
 def doubts_of(samples: Iterable[Sample]) -> Mapping[str, float]:
     """Returns the detector's doubt about the small model's first answers by task; the largest is helped first."""
     return by_task(samples, lambda sample: None if sample.quality is None else 1 - sample.quality)

@@ -19,6 +19,7 @@ from .cascade import (
     bins,
     calibration_error,
     doubts_of,
+    first_scores,
     help_effect,
     order,
     per_rescued,
@@ -287,7 +288,7 @@ def _extra_dollars(of: SettingResult, settings: Sequence[SettingResult]) -> floa
 def _order(of: SettingResult, settings: Sequence[SettingResult], tasks: Sequence[Task]) -> HelpOrder:
     """Returns the order of help, which is not measured if the helper's scores or the detector's doubts are unknown."""
     doubts = doubts_of(of.answers)
-    small = by_task(of.answers, lambda sample: sample.small_score)
+    small = first_scores(of.answers)
     large = _own_scores(of.helpers[0], settings, tasks) if of.helpers else {}
     shared = [task for task in doubts if task in small and task in large]
     if not shared:

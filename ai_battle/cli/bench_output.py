@@ -16,8 +16,8 @@ from ..benchmark.summary import BenchmarkSummary, SettingRow
 from ..core.object_store import shown_path
 from ..core.texts import about, printable
 from ..reporting.benchmark_report import REPORT, write_benchmark_reports
-from ..reporting.benchmark_tables import HELP_PRICE, beaten, over_tasks, quality_on
-from ..reporting.figures import NO_FIGURE, TASKS, clock, count_of, dollars, percent, seconds, with_sign
+from ..reporting.benchmark_tables import COST_HEAD, HELP_PRICE, TOKENS, beaten, over_tasks, quality_on
+from ..reporting.figures import NO_FIGURE, TASKS, clock, count, count_of, dollars, percent, seconds, with_sign
 from .output import print_json, show_columns
 
 OFTEN, SELDOM = 0.2, 10.0
@@ -123,7 +123,7 @@ def show(store: Store, *, as_json: bool, quiet: bool = False) -> BenchmarkSummar
     if as_json:
         print_json({"results": shown_path(store.folder), **summary.as_json()})
         return summary
-    _show_settings(summary.settings)
+    _show_settings(summary)
     if len(summary.datasets) > 1:
         click.echo()
         _show_datasets(summary)
@@ -158,12 +158,24 @@ def _say(line: str) -> None:
     click.echo(line)
 
 
-def _show_settings(rows: Sequence[SettingRow]) -> None:
+def _show_settings(summary: BenchmarkSummary) -> None:
+    rows, in_tokens = summary.settings, summary.axis == "tokens"
     heads = (
-        *("setting", "quality", "95 %", "tasks", f"$ / {TASKS:,} tasks", "median", "p95", "help", "asked", "declined"),
+        *(
+            "setting",
+            "quality",
+            "95 %",
+            "tasks",
+            TOKENS if in_tokens else COST_HEAD,
+            "median",
+            "p95",
+            "help",
+            "asked",
+            "declined",
+        ),
         *(HELP_PRICE, "APGR", "missing"),
     )
-    names, *columns = zip(heads, *map(_cells, rows), strict=True)
+    names, *columns = zip(heads, *(_cells(row, in_tokens=in_tokens) for row in rows), strict=True)
     show_columns(names, columns, {place for place, row in enumerate(rows) if row.dominated})
 
 
@@ -177,12 +189,15 @@ def _words_or_none(value: float | None, words: Callable[[float], str]) -> str:
     return NO_FIGURE if value is None else words(value)
 
 
-def _cells(row: SettingRow) -> Iterator[str]:
+def _cells(row: SettingRow, *, in_tokens: bool) -> Iterator[str]:
     yield row.name
     yield percent(row.quality)
     yield _words_or_none(row.low, lambda low: f"{percent(low)} to {percent(row.high)}")
     yield str(row.n)
-    yield _words_or_none(row.cost_per_task, lambda cost: about(estimated=row.estimated) + dollars(cost * TASKS))
+    if in_tokens:
+        yield _words_or_none(row.effort, lambda tokens: count(round(tokens * TASKS)))
+    else:
+        yield _words_or_none(row.cost_per_task, lambda cost: about(estimated=row.estimated) + dollars(cost * TASKS))
     yield _words_or_none(row.seconds_p50, seconds)
     yield _words_or_none(row.seconds_p95, seconds)
     yield percent(row.help.help_rate)

@@ -17,7 +17,7 @@ AXES = {
 }
 """The measures that settings are compared by, apart from their quality."""
 
-LONGEST_NAME = 30
+LONGEST_NAME = 40
 
 
 def count(number: int) -> str:

@@ -1,6 +1,7 @@
 """What help brings: of an order of answers, and of the samples of a setting."""
 
 import math
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,6 +72,14 @@ def test_a_first_answer_that_nobody_could_read_can_be_rescued() -> None:
     assert (one.rescued, one.spoilt) == (2, 0)
     assert none is not None
     assert (none.rescued, none.spoilt) == (None, None)
+
+
+def test_a_first_answer_that_nobody_could_read_counts_as_wrong_in_the_order_of_help(tmp_path: Path) -> None:
+    unread = [replace(each, small_score=None) if n > 4 else each for n, each in enumerate(made.helped_samples(*TEN))]
+    samples = [*made.scored_samples("large", [1.0] * 10, 0.01), *unread]
+    with closing(made.results(tmp_path / "r", {"helped": made.HELPED, "large": made.LARGE}, samples)) as store:
+        [row] = [row for row in summary_of(store).settings if row.name == "helped"]
+    assert (row.order.count, row.order.small, row.order.note) == (10, 0.5, "")
 
 
 def test_what_a_rescued_answer_costs_is_not_invented() -> None:

@@ -158,7 +158,7 @@ def test_a_recorded_model_is_not_asked_twice(tmp_path: Path) -> None:
         ),
         ('{"prompt": "x"\n', "sums.jsonl:1: is not JSON (Expecting ',' delimiter at column 15)"),
         ("[1, 2]\n", "sums.jsonl:1: a JSON list, not an object; each line has to be an object of its own"),
-        ('{"frage": "x"}\n', "there is frage; write fields: {prompt: COLUMN} to name its column"),
+        ('{"frage": "x"}\n', "there is frage. To name its column, write fields: {prompt: COLUMN}"),
         ('{"prompt": "x", "solution": 4}\n', "if it is the column solution, write fields: {reference: solution}"),
         ('{"prompt": "x"}\n{"prompt": "y", "answer": "b"}\n', "sums.jsonl:1; 1 more can't be scored either"),
         ('{"prompt": "x", "tools": 1}\n', "sums.jsonl:1: tools must be a list"),

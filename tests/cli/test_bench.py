@@ -37,6 +37,7 @@ def test_a_run_shows_a_forecast_its_progress_and_a_table(ai_battle: Run, folder:
     assert shown.err.splitlines()[0] == "8 samples, about $0"
     assert shown.err.splitlines()[-1].startswith("8/8 samples (100 %), 0:00, $0 spent")
     assert any(line.startswith("knows") and "100.0 %" in line for line in shown.lines)
+    assert "tokens / 1,000 tasks" in shown.lines[0], "where nothing has a price, settings are compared by tokens"
     assert any(line.startswith("four") and "25.0 %" in line for line in shown.lines)
     assert {path.name for path in (folder / "out").iterdir()} >= {"results.sqlite", "suite.yaml", "report.html"}
 

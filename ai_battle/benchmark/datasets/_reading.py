@@ -35,7 +35,7 @@ class DatasetRow:
             if key not in self.values:
                 raise ConfigError(f"{self.place}: the field {key!r} is missing{near(key, [*self.values])}")
         if (text := self.optional(*keys)) == "":
-            raise ConfigError(f"{self.place}: the field {' and '.join(map(repr, keys))} is empty")
+            raise ConfigError(f"{self.place}: the field {' and '.join(map(repr, keys))} is empty.")
         return text
 
     def optional(self, *keys: str) -> str:
@@ -198,8 +198,8 @@ class FieldNames:
         try:
             return row.text(*columns)
         except ConfigError as error:
-            way_out = "" if "prompt" in self.stated else "; write fields: {prompt: COLUMN} to name its column"
-            raise ConfigError(f"{str(error).rstrip('.')}{way_out}") from None
+            way_out = "" if "prompt" in self.stated else " To name its column, write fields: {prompt: COLUMN}"
+            raise ConfigError(f"{error}{way_out}") from None
 
     def _field_text(self, name: str, columns: Mapping[str, Sequence[str]], row: DatasetRow) -> str:
         """Returns a field. It is required if the suite names its column."""

@@ -33,7 +33,6 @@ class Change:
     found: ComparedPair
     cost: float | None = None
     cost_interval: Interval | None = None
-    seconds: float | None = None
     by_dataset: Mapping[str, PairedDifference] = field(default_factory=dict)
 
     @property
@@ -41,7 +40,7 @@ class Change:
         return self.found.verdict
 
     def as_json(self) -> dict[str, Any]:
-        cost = {"cost_usd": self.cost, "cost_interval": self.cost_interval, "seconds": self.seconds}
+        cost = {"cost_usd": self.cost, "cost_interval": self.cost_interval}
         parts = {
             name: {"n": found.count, "difference": found.mean, "low": found.interval.low, "high": found.interval.high}
             for name, found in self.by_dataset.items()
@@ -143,7 +142,7 @@ def _change(before: SettingResult, after: SettingResult, found: ComparedPair, da
     shared = [task for task in before.values if task in after.values]
     first, second = (known_mean(each.values[task] for task in shared) for each in (before, after))
     by_dataset = _by_dataset({task: before.values[task] for task in shared}, after.values, datasets)
-    change = Change(before.name, first or 0.0, second or 0.0, found, None, None, _slowdown(before, after), by_dataset)
+    change = Change(before.name, first or 0.0, second or 0.0, found, by_dataset=by_dataset)
     if cost := _cost_change(before, after):
         change = replace(change, cost=fmean(cost), cost_interval=mean_interval(cost))
     return change
@@ -157,11 +156,6 @@ def _by_dataset(
     for task, value in before.items():
         parts.setdefault(datasets[task], {})[task] = value
     return {name: difference(part, after) for name, part in parts.items() if len(parts) > 1}
-
-
-def _slowdown(before: SettingResult, after: SettingResult) -> float | None:
-    first, second = (known_mean(sample.seconds for sample in each.answers) for each in (before, after))
-    return None if first is None or second is None else second - first
 
 
 def _cost_change(before: SettingResult, after: SettingResult) -> list[float]:

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from .intervals import STANDARD_ERRORS, STANDARD_NORMAL, Interval, Numbers, all_same, mean_interval
 
-FEW_DIFFER, MANY_DIFFER = 12, 300
-FINEST, ROUNDED = 100, 200
-"""The finest grid of scores that is tried, in parts of 1, and the parts of the largest difference otherwise."""
+MANY_DIFFER = 300
+FINEST, PARTS = 100, 60_000
+"""The finest grid of scores that is tried, in parts of 1, and otherwise the parts of all differences together."""
 
 GRID_ERROR = 1e-6
 TOLERANCE = 1e-12
@@ -59,18 +59,9 @@ def sign_flips(differences: Numbers) -> float:
     The test is exact for up to `MANY_DIFFER` differing tasks, and uses the normal distribution above.
     """
     off = [each for each in differences if abs(each) > TOLERANCE]
-    if len(off) <= FEW_DIFFER:
-        return _share_of_all_flips(off)
     if len(off) > MANY_DIFFER:
         return 2 * STANDARD_NORMAL.cdf(-abs(sum(off)) / sqrt(_squares(off)))
     return _share_of_counted_flips(_grid_units(off))
-
-
-def _share_of_all_flips(off: Numbers) -> float:
-    observed, sums = abs(sum(off)), [0.0]
-    for each in off:
-        sums = [total + side * each for total in sums for side in (1, -1)]
-    return sum(abs(total) >= observed - TOLERANCE for total in sums) / len(sums)
 
 
 def _grid_units(off: Numbers) -> list[int]:
@@ -78,7 +69,7 @@ def _grid_units(off: Numbers) -> list[int]:
     for parts in range(1, FINEST + 1):
         if all(abs(each * parts - round(each * parts)) < GRID_ERROR for each in off):
             return [round(each * parts) for each in off]
-    unit = max(map(abs, off)) / ROUNDED
+    unit = max(map(abs, off)) / (PARTS // len(off))
     return [round(each / unit) for each in off]
 
 

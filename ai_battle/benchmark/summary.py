@@ -40,7 +40,7 @@ from .setting_results import (
 )
 from .store import Store
 from .suite import DATASET_KEY, RECORDED
-from .sweep import SweepResult, answer_pairs, grid, rates, sweep
+from .sweep import SweepResult, answer_pairs, grid, sweep
 from .tasks import Task
 
 VERSION = 1
@@ -198,7 +198,7 @@ def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) ->
         median(pair.smallest for pair in pairs) if pairs else None,
         tuple(calibration),
         calibration_error(calibration),
-        tuple(sweep(items, [*grid(), *rates()])),
+        tuple(sweep(items, grid())),
         of,
         latency(compared.settings),
         tuple(_items(everything, tasks)),

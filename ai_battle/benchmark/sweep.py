@@ -7,13 +7,13 @@ of the quality are reported.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import assembly
 from ..assembly import strategies
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import assistant, user
-from .intervals import Interval, known_sum, wilson
+from .intervals import Interval, known_mean, known_sum, wilson
 from .sample import Sample
 from .setting_results import SettingResult, alone
 from .store import Store
@@ -25,37 +25,24 @@ REPLAYED = ("helper", "better", "new")
 
 THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 RETRIES = (1, 3)
-SERVED = {"quality": "score", "cost_per_task": "cost_usd", "seconds": "seconds"}
-"""The figures that depend on the served answer, and the field whose mean each is."""
-
-RATES = (0.1, 0.2, 0.3, 0.5)
 
 
-class GivenAnswer(NamedTuple):
-    """A recorded answer with its score, cost and time; None if unknown."""
+class JudgedAnswer(NamedTuple):
+    """A recorded answer with its score and the detector's assessment; cost and time are None if unknown."""
 
     text: str
     score: float
+    quality: float
+    at_once: bool
     cost_usd: float | None = None
     seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedAnswer:
-    """A recorded answer with the detector's assessment."""
-
-    given: GivenAnswer
-    quality: float
-    gain: float
-    at_once: bool
 
     @property
     def rank(self) -> tuple[bool, float]:
         return not self.at_once, self.quality
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
+class Replayed(NamedTuple):
     """A task with both answers, assessed once for all policies."""
 
     small: JudgedAnswer
@@ -64,12 +51,11 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A setting to evaluate. A `help_rate` replaces the threshold by a share, that of the largest gains."""
+    """A setting to evaluate."""
 
     strategy: str
     threshold: float = 0.7
     max_retries: int = 1
-    help_rate: float | None = None
 
     @property
     def kind(self) -> str:
@@ -78,13 +64,12 @@ class Policy:
 
     @property
     def tries_again(self) -> bool:
-        """Whether it retries. Taking the better of two answers and deciding by a help rate never do."""
-        return self.max_retries > 1 and self.kind != "better" and self.help_rate is None
+        """Whether it retries. Taking the better of two answers never does."""
+        return self.max_retries > 1 and self.kind != "better"
 
     @property
     def name(self) -> str:
-        decides = f"help_rate={self.help_rate:g}" if self.help_rate is not None else f"threshold={self.threshold:g}"
-        return f"{self.strategy} {decides} max_retries={self.max_retries}"
+        return f"{self.strategy} threshold={self.threshold:g} max_retries={self.max_retries}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,35 +93,25 @@ class SweepResult:
 
 
 def recorded_pairs(tasks: Iterable[Task]) -> list[Replayed]:
-    """Returns the tasks of a dataset with rated answers of a small and a large model."""
-    found = []
-    for task in tasks:
-        small, large = task.recorded.get("small"), task.recorded.get("large")
-        if small and large and small.correct is not None and large.correct is not None:
-            found.append(
-                replay_pair(task, GivenAnswer(small.text, small.correct), GivenAnswer(large.text, large.correct))
-            )
-    return found
+    """Returns the tasks of a dataset with rated answers of a small and a large model, assessed."""
+    pairs = ((task, task.recorded.get("small"), task.recorded.get("large")) for task in tasks)
+    return [
+        Replayed(_judge(task, small.text, small.correct), _judge(task, large.text, large.correct))
+        for task, small, large in pairs
+        if small and large and small.correct is not None and large.correct is not None
+    ]
 
 
-def replay_pair(task: Task, small: GivenAnswer, large: GivenAnswer) -> Replayed:
-    """Returns a task with both answers assessed."""
-    return Replayed(_judge(task, small), _judge(task, large))
-
-
-def _judge(task: Task, given: GivenAnswer) -> JudgedAnswer:
+def _judge(
+    task: Task, text: str, score: float, cost_usd: float | None = None, seconds: float | None = None
+) -> JudgedAnswer:
     request = ModelRequest((user(task.prompt),), tools=task.tools)
-    found = assembly.recipes.assess(request, ModelResponse(assistant(given.text)))
-    return JudgedAnswer(given, found.quality, found.gain, found.at_once)
+    found = assembly.recipes.assess(request, ModelResponse(assistant(text)))
+    return JudgedAnswer(text, score, found.quality, found.at_once, cost_usd, seconds)
 
 
 def grid() -> list[Policy]:
     return [Policy(*each) for each in product(_swept_strategies(), THRESHOLDS, RETRIES)]
-
-
-def rates() -> list[Policy]:
-    """Returns policies with a help rate, whose cuts are quantiles of the swept answers themselves."""
-    return [Policy(_swept_strategies()[0], help_rate=share) for share in RATES]
 
 
 def _swept_strategies() -> list[str]:
@@ -150,47 +125,44 @@ def sweep(items: Sequence[Replayed], policies: Iterable[Policy]) -> list[SweepRe
 
 
 def _sweep_result(items: Sequence[Replayed], policy: Policy) -> SweepResult:
-    kind, tries_again, stuck = policy.kind, policy.tries_again, _stuck_flags(items, policy)
-    outcomes = [
-        _outcome(item, kind, tries_again=tries_again) if is_stuck else item.small.given
-        for item, is_stuck in zip(items, stuck, strict=True)
-    ]
-    scores = [outcome.score for outcome in outcomes if outcome]
-    count, unknown, total = len(items), len(items) - len(scores), sum(scores)
-    retried = tries_again and _is_any_retried(items, stuck)
-    figures: dict[str, Any] = {"help_rate": None if retried else sum(stuck) / count, **_figures(outcomes)}
-    interval = None if unknown else wilson(total, count)
-    bounds = {"least": total / count, "most": (total + unknown) / count}
-    return SweepResult(policy, count, unknown, **figures, interval=interval, **bounds)
+    kind, tries_again, count = policy.kind, policy.tries_again, len(items)
+    stuck = [item for item in items if _is_stuck(item.small, policy)]
+    outcomes = [_outcome(item, policy, kind, tries_again=tries_again) for item in items]
+    unknown, total = outcomes.count(None), sum(outcome.score for outcome in outcomes if outcome)
+    retried = tries_again and not all(item.small.at_once for item in stuck)
+    return SweepResult(
+        policy,
+        count,
+        unknown,
+        None if retried else len(stuck) / count,
+        _mean(outcomes, "score"),
+        _mean(outcomes, "cost_usd"),
+        _mean(outcomes, "seconds"),
+        None if unknown else wilson(total, count),
+        total / count,
+        (total + unknown) / count,
+    )
 
 
-def _is_any_retried(items: Sequence[Replayed], stuck: Sequence[bool]) -> bool:
-    return any(is_stuck and not item.small.at_once for item, is_stuck in zip(items, stuck, strict=True))
+def _is_stuck(answer: JudgedAnswer, policy: Policy) -> bool:
+    return answer.at_once or answer.quality < policy.threshold
 
 
-def _figures(outcomes: Sequence[GivenAnswer | None]) -> dict[str, float | None]:
-    """Returns the figures in `SERVED`, or None for those with an unknown answer."""
-    totals = {name: known_sum(each and getattr(each, of) for each in outcomes) for name, of in SERVED.items()}
-    return {name: None if total is None else total / len(outcomes) for name, total in totals.items()}
+def _mean(outcomes: Sequence[JudgedAnswer | None], name: str) -> float | None:
+    """Returns the mean of a figure, or None if an answer or its figure is unknown."""
+    return known_mean(each and getattr(each, name) for each in outcomes)
 
 
-def _stuck_flags(items: Sequence[Replayed], policy: Policy) -> list[bool]:
-    if policy.help_rate is None:
-        return [item.small.at_once or item.small.quality < policy.threshold for item in items]
-    first = sorted(range(len(items)), key=lambda place: (not items[place].small.at_once, -items[place].small.gain))
-    chosen = set(first[: round(policy.help_rate * len(items))])
-    return [place in chosen for place in range(len(items))]
-
-
-def _outcome(item: Replayed, kind: str, *, tries_again: bool) -> GivenAnswer | None:
-    """Returns the answer served for a stuck one, with the cost of both; None if it was never given."""
-    small, large = item.small, item.large
+def _outcome(item: Replayed, policy: Policy, kind: str, *, tries_again: bool) -> JudgedAnswer | None:
+    """Returns the answer that is served, for a stuck one with the cost of both; None if it was never given."""
+    small, large = item
+    if not _is_stuck(small, policy):
+        return small
     if kind == "new" or (tries_again and not small.at_once):
         return None
     keeps = kind == "better" and large.at_once and small.rank > large.rank
-    served = small.given if keeps else large.given
-    cost, seconds = (known_sum(getattr(each.given, of) for each in (small, large)) for of in ("cost_usd", "seconds"))
-    return GivenAnswer(served.text, served.score, cost, seconds)
+    cost, seconds = known_sum([small.cost_usd, large.cost_usd]), known_sum([small.seconds, large.seconds])
+    return (small if keeps else large)._replace(cost_usd=cost, seconds=seconds)
 
 
 MAX_TASKS = 1_000
@@ -217,11 +189,8 @@ def _both_alone(helped: SettingResult, settings: Sequence[SettingResult]) -> tup
 def _replayed_settings(store: Store, small: SettingResult, large: SettingResult) -> list[Replayed]:
     """Pairs the first scored answers of both settings to each task."""
     answers = [_first_samples(store, each.name) for each in (small, large)]
-    return [
-        replay_pair(task, _recorded_score(answers[0][task.id]), _recorded_score(answers[1][task.id]))
-        for task in islice(store.tasks(), MAX_TASKS)
-        if all(task.id in of for of in answers)
-    ]
+    tasks = [task for task in islice(store.tasks(), MAX_TASKS) if all(task.id in of for of in answers)]
+    return [Replayed(*(_judged_sample(task, of[task.id]) for of in answers)) for task in tasks]
 
 
 def _first_samples(store: Store, setting: str) -> Mapping[str, Sample]:
@@ -229,5 +198,5 @@ def _first_samples(store: Store, setting: str) -> Mapping[str, Sample]:
     return {sample.task: sample for sample in first if not sample.has_failed and sample.score.value is not None}
 
 
-def _recorded_score(sample: Sample) -> GivenAnswer:
-    return GivenAnswer(sample.answer, sample.score.value or 0.0, sample.usage.cost_usd, sample.seconds)
+def _judged_sample(task: Task, sample: Sample) -> JudgedAnswer:
+    return _judge(task, sample.answer, sample.score.value or 0.0, sample.usage.cost_usd, sample.seconds)

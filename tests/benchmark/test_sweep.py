@@ -13,7 +13,6 @@ from ai_battle.benchmark.cascade import order
 from ai_battle.benchmark.datasets.recorded import create
 from ai_battle.benchmark.intervals import wilson
 from ai_battle.benchmark.sweep import (
-    GivenAnswer,
     JudgedAnswer,
     Policy,
     Replayed,
@@ -30,9 +29,8 @@ PRICES = {"recorded/small": {"input": 1, "output": 1}, "recorded/large": {"input
 
 
 def item(small: float, large: float, quality: float, *, at_once: bool = False) -> Replayed:
-    gain = 1 - quality
-    mine = JudgedAnswer(GivenAnswer("small", small, 0.001, 1.0), quality, gain, at_once)
-    return Replayed(mine, JudgedAnswer(GivenAnswer("large", large, 0.01, 3.0), 0.9, 0.1, at_once=False))
+    mine = JudgedAnswer("small", small, quality, at_once, 0.001, 1.0)
+    return Replayed(mine, JudgedAnswer("large", large, 0.9, at_once=False, cost_usd=0.01, seconds=3.0))
 
 
 FOUR = [
@@ -45,10 +43,10 @@ FOUR = [
 
 def baselines(items: Sequence[Replayed]) -> dict[str, Mapping[str, float | None]]:
     """Sweeps other orders of the answers than the detector's; the oracle knows which small answers are wrong."""
-    small, large = [each.small.given.score for each in items], [each.large.given.score for each in items]
+    small, large = [each.small.score for each in items], [each.large.score for each in items]
     doubts = {
         "random": [0.0 for _ in items],
-        "length": [float(len(each.small.given.text)) for each in items],
+        "length": [float(len(each.small.text)) for each in items],
         "detector: quality": [1 - each.small.quality for each in items],
         "oracle": [1 - score for score in small],
     }
@@ -91,20 +89,15 @@ def test_rescue_needs_an_answer_after_the_advice_and_yet_its_help_rate_is_known(
     assert (found.least, found.most) == (0.25, 1.0)
 
 
-def test_a_help_rate_takes_those_with_the_most_to_gain() -> None:
-    [found] = sweep(FOUR, [Policy("takeover", help_rate=0.5)])
-    assert (found.help_rate, found.quality) == (0.5, 0.5), "the broken one and the poorest"
-
-
 def test_a_cascade_keeps_a_poor_answer_when_the_large_one_is_broken() -> None:
-    poor = JudgedAnswer(GivenAnswer("small", 1.0), 0.5, 0.5, at_once=False)
-    broken = JudgedAnswer(GivenAnswer("", 0.0), 0.0, 0.5, at_once=True)
+    poor = JudgedAnswer("small", 1.0, 0.5, at_once=False)
+    broken = JudgedAnswer("", 0.0, 0.0, at_once=True)
     took, kept = sweep([Replayed(poor, broken)], [Policy("takeover", 0.7), Policy("cascade", 0.7)])
     assert (took.quality, kept.quality) == (0.0, 1.0)
 
 
 def test_costs_that_were_not_recorded_are_not_invented() -> None:
-    bare = JudgedAnswer(GivenAnswer("small", 1.0), 0.9, 0.1, at_once=False)
+    bare = JudgedAnswer("small", 1.0, 0.9, at_once=False)
     [found] = sweep([Replayed(bare, bare)], [Policy("takeover")])
     assert (found.quality, found.cost_per_task, found.unknown) == (1.0, None, 0)
 
@@ -157,10 +150,10 @@ def test_baselines_of_recorded_pairs_are_those_of_the_definitions(pair: str) -> 
     metrics = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(metrics)
     items = recorded_pairs(create().read(CORPUS / f"{pair}.jsonl.gz"))
-    small, large = ([getattr(each, of).given.score for each in items] for of in ("small", "large"))
+    small, large = ([getattr(each, of).score for each in items] for of in ("small", "large"))
     scores = {
         "random": [0.0] * len(items),
-        "length": [float(len(each.small.given.text)) for each in items],
+        "length": [float(len(each.small.text)) for each in items],
         "oracle": [1 - score for score in small],
         "detector: quality": [1 - each.small.quality for each in items],
     }

@@ -19,8 +19,7 @@ from ..providers._endpoints import provider_traits
 from ..providers._names import ModelName, nearest_tag, parse
 from .clients import NO_TASK, ClientPool, build_setting
 from .datasets import PLACE_KEY
-from .scorers import SCORERS, Scorer
-from .scoring import ScorerFactory, judge_of, judges, lacking
+from .scorers import SCORERS, Scorer, ScorerFactory, judge_of, judges, lacking
 from .suite import DATASET_KEY, RECORDED, SCORER_KEY, Setting, Suite, is_code, load_discussion, name_of
 from .tasks import Task
 
@@ -115,17 +114,11 @@ def _strategy_problems(setting: Setting) -> Iterator[Problem]:
     try:
         strategies.check(setting.help)
     except ConfigError as error:
-        if not (error.about == "max_retries" and _retries_by_default(setting)):
-            yield strategies.problem_of(setting.help, setting.place, error)
-    if setting.is_recorded and setting.help.max_retries > 1:
+        yield strategies.problem_of(setting.help, setting.place, error)
+    if setting.is_recorded and "max_retries" in setting.help.model_fields_set and setting.help.max_retries > 1:
         yield Problem(
             (*setting.place, "max_retries"), "must be 1 for a recorded model, which has one answer to each task"
         )
-
-
-def _retries_by_default(setting: Setting) -> bool:
-    """Checks for the default number of retries on a recorded model, which never retries."""
-    return setting.is_recorded and "max_retries" not in (setting.written or {})
 
 
 def _making_problems(setting: Setting, suite: Suite) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from ..config.collaboration import Help, HelperSettings
 from ..core.exchange import Usage, estimate_text
 from .clients import ClientPool
 from .intervals import known_sum
-from .scoring import judges
+from .scorers import judges
 from .suite import DATASET_KEY, RECORDED, Setting, Suite
 from .tasks import Task
 

@@ -5,7 +5,6 @@ import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from inspect import signature
 from time import perf_counter
 from typing import Any
 
@@ -41,8 +40,7 @@ from .clients import (
     has_memory,
 )
 from .sample import AnswerScore, HelpRecord, Sample, SampleKey
-from .scorers import ScoredAnswer, Scorer
-from .scoring import ScorerFactory, score_answer
+from .scorers import ScoredAnswer, Scorer, ScorerFactory, score_answer
 from .suite import DATASET_KEY, Setting, load_discussion
 from .tasks import Task
 
@@ -317,4 +315,4 @@ def _answer_text(answer: ScoredAnswer) -> str:
 
 def _uses_detector(setting: Setting) -> bool:
     help_: Any = setting.help
-    return "stuck_detector" in signature(strategies.factory(help_.strategy)).parameters
+    return "stuck_detector" in strategies.parameters(strategies.factory(help_.strategy))

@@ -11,7 +11,7 @@ from itertools import product
 from math import inf
 from pathlib import Path
 from time import monotonic
-from typing import Any, Literal
+from typing import Literal
 
 from ..core import plugins
 from ..core.errors import BudgetExceeded, ConfigError, JobLost, NoSuchRecord
@@ -23,9 +23,9 @@ from .forecast import forecast
 from .loading import LoadOptions, load
 from .playing import Discuss, Player, SampleContext
 from .sample import Sample, SampleKey
-from .scoring import ScorerFactory
+from .scorers import ScorerFactory
 from .store import Store
-from .suite import Setting, Suite
+from .suite import Suite
 from .tasks import Task
 
 SUITE_FILE = "suite.yaml"
@@ -83,7 +83,7 @@ class RunOptions:
 def begin(suite: Suite, folder: Path) -> Store:
     """Creates results with all that is needed to continue them. Raises `JournalError`."""
     hide = suite.document.expansion.hide
-    settings = {setting.name: each_text(setting_document(setting), hide) for setting in suite.settings}
+    settings = {setting.name: each_text(setting.described, hide) for setting in suite.settings}
     with ExitStack() as undoing:
         store = undoing.enter_context(closing(Store.create(folder)))
         store.begin(suite.tasks, settings)
@@ -130,17 +130,6 @@ def _expected_costs(suite: Suite) -> Mapping[str, float]:
     """Returns the forecast cost of a sample by setting, if costs are limited."""
     expected = forecast(suite).settings if suite.benchmark.limits.cost_usd is not None else ()
     return {each.setting: each.high or 0.0 for each in expected}
-
-
-def setting_document(setting: Setting) -> Mapping[str, Any]:
-    """Returns the expanded setting as the suite would write it, with models as their types."""
-    return {key: _by_type(value) for key, value in (setting.written or {}).items()}
-
-
-def _by_type(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_by_type(each) for each in value]
-    return value["type"] if isinstance(value, dict) and "type" in value else value
 
 
 def _sample_context(suite: Suite, options: RunOptions, folder: Path) -> SampleContext:

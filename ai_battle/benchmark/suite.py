@@ -17,12 +17,16 @@ from ..config.loading import Check, LoadedDiscussion, load
 from ..config.messages import problems_of
 from ..config.problems import KeyPath, Problem
 from ..config.tree import Node, from_python
+from ..core import plugins
 from ..core.errors import ConfigError
 from ..core.plugins import near
 from .tasks import Task
 
 RECORDED = "recorded/"
 """The prefix of a model type whose answers the dataset has: `recorded/small`."""
+
+RETRYING = {"stuck_detector", "max_retries"}
+"""The parameters of strategies that try again."""
 
 MAX_SETTINGS = 10_000
 PLACE: KeyPath = ("benchmark", "settings")
@@ -32,7 +36,10 @@ _FIXED = ("name", "grid")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A way of answering, at `place` in the suite. `model` is None for a discussion, `help` for a model alone."""
+    """A way of answering, at `place` in the suite. `model` is None for a discussion, `help` for a model alone.
+
+    `described` is what the suite writes of it, expanded, with models as their types.
+    """
 
     name: str
     model: HelperSettings | None
@@ -40,7 +47,7 @@ class Setting:
     discussion: str = ""
     system: str = ""
     place: KeyPath = ()
-    written: Mapping[str, Any] | None = None
+    described: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def placed_models(self) -> Iterator[tuple[KeyPath, HelperSettings]]:
@@ -179,11 +186,28 @@ def _setting(section: SettingSettings, name: str, place: KeyPath) -> Setting:
         model = HelperSettings(type=f"{RECORDED}{section.recorded}")
     given = {key: getattr(section, key) for key in sorted(section.model_fields_set) if key not in _OWN_KEYS}
     help_ = Help.model_validate(_without_retries(given, model)) if given else None
-    described = section.model_dump(mode="json", exclude_unset=True, exclude={"grid", "name"})
+    written = section.model_dump(mode="json", exclude_unset=True, exclude={"grid", "name"})
+    described = {key: _by_type(value) for key, value in written.items()}
     return Setting(name, model, help_, section.discussion, section.system, place, described)
 
 
 def _without_retries(given: Mapping[str, Any], model: HelperSettings | None) -> Mapping[str, Any]:
-    """Disables retries for a recorded model, which has one answer to each task."""
-    alone = model is not None and model.type.startswith(RECORDED)
-    return {**given, "max_retries": 1} if alone and "max_retries" not in given else given
+    """Disables the retries of a recorded model, which has one answer to each task, unless its strategy has none."""
+    strategy = given.get("strategy", Help.model_fields["strategy"].default)
+    is_recorded = model is not None and model.type.startswith(RECORDED)
+    if not is_recorded or "max_retries" in given or not _takes_retries(strategy):
+        return given
+    return {**given, "max_retries": 1}
+
+
+def _takes_retries(strategy: str) -> bool:
+    """Checks whether a strategy tries again. Code of the user's is not imported yet, and may."""
+    is_ours = not is_code(strategy) and plugins.is_there(strategies.STRATEGIES, strategy)
+    return not is_ours or not RETRYING.isdisjoint(strategies.parameters(strategies.factory(strategy)))
+
+
+def _by_type(value: Any) -> Any:
+    """Writes models as their types."""
+    if isinstance(value, list):
+        return [_by_type(each) for each in value]
+    return value["type"] if isinstance(value, dict) and "type" in value else value

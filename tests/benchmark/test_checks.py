@@ -45,6 +45,15 @@ def test_a_grid_is_multiplied_out_with_names_that_say_what_differs(tmp_path: Pat
     assert loaded.samples == 5 * 4
 
 
+@pytest.mark.parametrize("strategy", ["boost", "handover", "minion"])
+def test_a_strategy_without_retries_takes_recorded_answers(tmp_path: Path, strategy: str) -> None:
+    row = {"id": "a", "prompt": "Is it?", "small_response": "yes", "large_response": "no"}
+    (tmp_path / "recorded.jsonl").write_text(json.dumps({**row, "small_correct": True, "large_correct": False}))
+    setting = {"name": "x", "recorded": "small", "strategy": strategy, "secondary": "recorded/large"}
+    written = {"benchmark": {"datasets": "recorded.jsonl", "settings": [setting]}}
+    assert load(written, base=tmp_path).settings[0].is_recorded
+
+
 def test_a_grid_takes_models_too(tmp_path: Path) -> None:
     grid = {"model": ["ollama/phi4", "ollama/gemma3:1b"]}
     loaded = load(suite(tmp_path, {"name": "local", "grid": grid}), base=tmp_path)

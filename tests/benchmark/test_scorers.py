@@ -16,10 +16,10 @@ from ai_battle.benchmark.scorers import (
     python_tests,
     recorded,
     regex,
+    score_answer,
     tool_calls,
 )
 from ai_battle.benchmark.scorers.python_tests import code_of
-from ai_battle.benchmark.scoring import score_answer
 from ai_battle.benchmark.tasks import Recording, Task
 from ai_battle.core.exchange import ToolSpec
 from ai_battle.core.messages import ToolCall

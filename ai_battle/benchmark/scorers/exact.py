@@ -5,12 +5,12 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import Any
 from unicodedata import normalize
 
 from ...core.texts import one_of
 from ...signals.final_answers import FinalAnswer, final_answer, options, stated_answer, words_key
 from ...signals.languages import words, words_everywhere
+from ...wire.dialects.schemas import canonical
 from ..sample import AnswerScore
 from ..tasks import Task
 from . import ScoredAnswer
@@ -207,32 +207,19 @@ def _is_same_data(reference: str, text: str) -> bool:
     wanted = _data(reference)
     if not wanted:
         return False
-    opening, closing = "{}" if isinstance(wanted, dict) else "[]"
+    opening, closing = "{}" if wanted.startswith("{") else "[]"
     blocks = [found[2] for found in _FENCED.finditer(text)] or [text]
     found = [_data(each[each.find(opening) : each.rfind(closing) + 1]) for each in blocks]
-    return bool(wanted == next(filter(None, reversed(found)), None))
+    return wanted == next(filter(None, reversed(found)), "")
 
 
-def _data(text: str) -> Any:
-    """Returns a JSON object or list with its texts normalised, or None."""
+def _data(text: str) -> str:
+    """Returns a JSON object or list in one form, without regard to case and spacing, or ""."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return None
-    return _normal_form(value) if isinstance(value, dict | list) else None
-
-
-def _normal_form(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _normal_form(child) for key, child in value.items()}
-        case list():
-            return [_normal_form(child) for child in value]
-        case str():
-            return " ".join(value.casefold().split())
-        case bool():
-            return str(value), "boolean"  # True is no 1
-    return value
+        return ""
+    return " ".join(canonical(value).casefold().split()) if isinstance(value, dict | list) and value else ""
 
 
 def _in_fence(text: str) -> str:

@@ -18,7 +18,7 @@ from .tasks import Task
 NAME = "results.sqlite"
 FORMAT = 1
 UNFINISHED = "unfinished_usd"
-_SCHEMA = """
+_SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE settings (place INTEGER PRIMARY KEY, name TEXT UNIQUE NOT NULL, described TEXT NOT NULL);
 CREATE TABLE tasks (place INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL, task TEXT NOT NULL);
@@ -27,6 +27,7 @@ CREATE TABLE samples (
     setting TEXT NOT NULL, task TEXT NOT NULL, repeat INTEGER NOT NULL, has_failed INTEGER NOT NULL,
     spent_usd REAL NOT NULL, sample TEXT NOT NULL, PRIMARY KEY (setting, task, repeat)
 ) WITHOUT ROWID;
+PRAGMA user_version = {FORMAT};
 """
 _read_task, _read_sample = msgspec.json.Decoder(Task).decode, msgspec.json.Decoder(Sample).decode
 
@@ -52,7 +53,8 @@ class Store:
             raise JournalError(f"{folder} already has results; continue them (bench resume), or name another folder.")
         store = cls(folder, _connect(folder / NAME), lock)
         with store._writing():
-            store._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
+            for statement in _SCHEMA.split(";"):
+                store._connection.execute(statement)
         return store
 
     @classmethod
@@ -77,7 +79,6 @@ class Store:
     def begin(self, tasks: Iterable[Task], settings: Mapping[str, Mapping[str, Any]]) -> None:
         """Stores the tasks and settings in their order."""
         with self._writing():
-            self._connection.execute("BEGIN")
             self._connection.executemany(
                 "INSERT INTO settings (name, described) VALUES (?, ?)",
                 ((name, json_text(described)) for name, described in settings.items()),
@@ -85,17 +86,14 @@ class Store:
             self._connection.executemany(
                 "INSERT INTO tasks (id, task) VALUES (?, ?)", ((task.id, json_text(task)) for task in tasks)
             )
-            self._connection.execute("COMMIT")
 
     def add(self, samples: Sequence[Sample]) -> None:
         """Adds all samples or none. Once it returns, they survive even if the process is killed."""
         with self._writing():
-            self._connection.execute("BEGIN")
             self._connection.executemany(
                 "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?)",
                 ((*each.key, each.has_failed, each.spent_usd, json_text(each)) for each in samples),
             )
-            self._connection.execute("COMMIT")
 
     def set_fact(self, name: str, value: Any) -> None:
         """Stores a fact about the whole run: its name, its forecast, its spending."""
@@ -168,8 +166,11 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
+        """Begins a transaction, whose statements all count once it ends, or none of them."""
         try:
+            self._connection.execute("BEGIN")
             yield
+            self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             if self._connection.in_transaction:
                 self._connection.rollback()

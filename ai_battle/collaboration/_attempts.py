@@ -85,6 +85,17 @@ def hopeless(signal: str, reason: str) -> Assessment:
     return Assessment(0.0, 1.0, True, {signal: 1.0}, reason, at_once=True)
 
 
+def hopeless_candidate(request: ModelRequest, draft: Draft, silence: ProviderError | None) -> Candidate | None:
+    """Returns the candidate of an answer that needs no further check; None if it does."""
+    if silence:
+        return Candidate(draft, hopeless("silence", str(silence)), silence)
+    if draft.cut:
+        return Candidate(draft, hopeless("cut_short", draft.cut))
+    if form_problem := find_form_problem(request, draft.response):
+        return Candidate(draft, hopeless("misfit", form_problem), form_problem=form_problem)
+    return None
+
+
 class Attempts:
     """The attempts of `primary` at one request, and helpers' answers in their place; only the best is kept.
 
@@ -215,12 +226,8 @@ class Attempts:
         self._after = after if self._before else None
 
     async def _candidate(self, draft: Draft, silence: ProviderError | None) -> Candidate:
-        if silence:
-            return Candidate(draft, hopeless("silence", str(silence)), silence)
-        if draft.cut:
-            return Candidate(draft, hopeless("cut_short", draft.cut))
-        if form_problem := find_form_problem(self.request, draft.response):
-            return Candidate(draft, hopeless("misfit", form_problem), form_problem=form_problem)
+        if lost := hopeless_candidate(self.request, draft, silence):
+            return lost
         again = calls_again(self._known, draft.response)
         return Candidate(draft, await assess(self.detector, self.turn, self._known, draft), again=again)
 

@@ -26,9 +26,9 @@ from ..evidence.lessons import (
 )
 from ..evidence.store import EvidenceStore
 from ..judging.assessment import prompt_place
-from ._help_listener import HelpListener
 from ._prompts import data_section, excerpt, packaged_prompt
 from ._shadow import Learn
+from ._wrappers import HelpListener
 
 CONTROL_SHARE, SELDOM, KNOWN = 0.1, 0.02, 10
 """The share of requests without lessons, a control group to measure their worth, and the share once it has so many."""
@@ -187,6 +187,8 @@ class _PairWithLessons(ClientWrapper):
     async def _learn(self, prompt: str, place: TextPlace, response: ModelResponse, listener: HelpListener) -> None:
         """Learns from a changed answer, unless tools were used: its text alone would not explain it."""
         if not (self._lessons.terms.learns and listener.has_changed) or response.steps or response.tool_calls:
+            return
+        if response.text.strip() in listener.dropped:  # the helper has said what the model had said itself
             return
         if key := await self._lessons.learn(prompt, response.text, listener.reason, place):
             await listener(LessonKept(key))

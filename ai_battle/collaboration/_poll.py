@@ -19,8 +19,8 @@ from ._attempts import (
     Strategy,
     answer_in_place,
     draft_or_silence,
-    find_form_problem,
     hopeless,
+    hopeless_candidate,
     stuck_event,
 )
 from ._checks import (
@@ -122,12 +122,10 @@ class Poll:
 
     async def _candidate(self, draft: Draft, silence: ProviderError | None) -> Candidate:
         """Builds the candidate of an answer, with its ballot and a first assessment."""
-        if silence:
-            return Candidate(draft, hopeless("silence", str(silence)), silence)
         if calls_again(self.request, draft.response):
             return Candidate(draft, hopeless("calls_again", CALLS_AGAIN), again=True)
-        if form_problem := find_form_problem(self.request, draft.response):
-            return Candidate(draft, hopeless("misfit", form_problem), form_problem=form_problem)
+        if lost := hopeless_candidate(self.request, draft, silence):
+            return lost
         vote = ballot(self.request, draft.response)
         verified = await verify(self.turn, self.request, draft.response, ballot_text(vote))
         judged = first_assessment(self._detector, self.request, draft, verified)
@@ -144,7 +142,9 @@ class Poll:
         answer = await self._assess_again(self.leader or self.answers[0])
         if not self._is_poor(answer):
             return await self._serve(answer)
-        return await self._doubt(self._split if split else answer.judged.reason or CALIBRATION_REASON, helper)
+        if split:
+            return await self._doubt(self._split, helper)
+        return await self._doubt(answer.judged.reason or CALIBRATION_REASON, helper, answer)
 
     @property
     def _fact(self) -> str:
@@ -186,13 +186,17 @@ class Poll:
         await self._drop(OTHER_ANSWER_REASON, keeping=answer)
         return await self.turn.accept(answer.draft)
 
-    async def _doubt(self, reason: str, helper: ModelClient | None) -> ModelResponse:
-        """Accepts the helper's answer instead of all others; without one, the most likely of these."""
+    async def _doubt(self, reason: str, helper: ModelClient | None, poor: Candidate | None = None) -> ModelResponse:
+        """Accepts the helper's answer instead of all others; without one, the most likely of these.
+
+        `poor` is the answer that the reason is about; without one, it is about all of them.
+        """
         best = max(self.answers, key=lambda answer: (not answer.silence, self.with_votes(answer).quality))
-        judged = self.with_votes(best)
+        shown = poor or best
+        judged = self.with_votes(shown)
         judged = judged if judged.at_once else replace(judged, reason=reason)
         await self.turn.emit(stuck_event(judged))
-        case = HelpCase(self.request, best.draft.response, judged.reason, fact=self._fact)
+        case = HelpCase(self.request, shown.draft.response, judged.reason, fact=self._fact)
         answer = await answer_in_place(self.turn, helper, case) if helper else None
         if not answer:
             return await self._serve(best)

@@ -27,8 +27,8 @@ from ..judging.calibration import ALWAYS_HELP, Calibration
 from ..judging.case import Case
 from ..judging.promise import digest
 from ._comparing import AnswerJudge
-from ._help_listener import HelpListener
 from ._prompts import HelpCase, Sees, bounded_text, excerpt, request_in_place
+from ._wrappers import HelpListener
 
 QUEUE, AT_ONCE = 16, 4
 """How many answers may wait for their comparison, and how many are compared at once."""

@@ -1,12 +1,14 @@
-"""Wraps clients to mute them or to stream a first draft as the answer; redacts requests."""
+"""Wraps clients to mute them or to stream a first draft as the answer, redacts requests, and tracks help by events."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ConfigError
 from ..core.events import AttemptFailed, DraftDelta, Emit, Event, ModelReplied, TextDelta, ignore, quiet
 from ..core.exchange import ModelRequest, ModelResponse
+from ..core.helping import AnswersCompared, DraftDropped, HelpArrival, StuckFound
+from ..core.ledger import Ledger
 from ..core.messages import Document, Image, Message, Part, Text, Thinking, ToolResult
 from ..core.plugins import translate_errors
 from ..core.redaction import STRUCTURE
@@ -189,3 +191,42 @@ class _OptimisticListener:
     async def _correct(self) -> None:
         self._is_correction = True
         await self._emit(TextDelta(CORRECTION + self._answer))
+
+
+class HelpListener:
+    """Passes events on, and records whether a helper took part, why, and whether it changed the answer.
+
+    `dropped` has the texts of the model's own answers that were given up.
+    """
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._help = HelpArrival()
+        self.helper = Ledger()
+        self.seconds = 0.0
+        self.reason = ""
+        self.dropped: set[str] = set()
+        self._is_kept = False
+
+    def __call__(self, event: Event) -> Awaitable[None]:
+        self._help.apply(event)
+        match event:
+            case StuckFound(reason=reason):
+                self.reason = reason
+            case DraftDropped(role="own", text=text):
+                self.dropped.add(text.strip())
+            case AnswersCompared(is_replaced=is_replaced):
+                self._is_kept = not is_replaced
+            case ModelReplied(role="helper" | "boost"):
+                self.helper.book(event)
+                self.seconds += event.seconds
+        return self._emit(event)
+
+    @property
+    def helped(self) -> bool:
+        return self._help.has_come
+
+    @property
+    def has_changed(self) -> bool:
+        """True if the answer is another one because of the help."""
+        return self.helped and not self._is_kept

@@ -9,13 +9,13 @@ import re
 from array import array
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import accumulate
 from math import comb, log1p
 from operator import mul
 from typing import Any
 
-from .store import EvidenceStore
+from .store import EvidenceStore, value_of
 
 LESSONS, WITHOUT = "lessons", "requests without lessons"
 """Collections of a store: the lessons of a pair, and how often help was asked for without them."""
@@ -96,7 +96,7 @@ def find_lessons(store: EvidenceStore, pair: str, prompt: str, most: int) -> Seq
     counts = store.records_with(words)
     found = store.search(LESSONS, pair, _rarest(counts), CANDIDATES) if counts else ()
     near = sorted(((_similarity(words, counts, each.text.split()), each) for each in found), key=lambda one: -one[0])
-    return [_lesson(each.document) for similarity, each in near if similarity >= NEAR][:most]
+    return [value_of(Lesson, each.document) for similarity, each in near if similarity >= NEAR][:most]
 
 
 def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place: TextPlace) -> Sequence[Lesson]:
@@ -106,7 +106,7 @@ def lessons_near(store: EvidenceStore, pair: str, prompt: str, most: int, place:
     """
     counts = store.records_with(sorted(_words(prompt), key=len, reverse=True)[:MOST_LOOKUPS])
     found = [*store.search(LESSONS, pair, _rarest(counts), EMBEDDED), *store.records(LESSONS, pair, newest=EMBEDDED)]
-    lessons = {record.key: _lesson(record.document) for record in found}.values()
+    lessons = {record.key: value_of(Lesson, record.document) for record in found}.values()
     here = _vector_of(place.vector)
     near = [(_cosine(here, _vector_of(each.vector)), each) for each in lessons if each.placed_by == place.placed_by]
     nearest = [each for similarity, each in sorted(near, key=lambda one: -one[0]) if similarity >= place.near]
@@ -131,13 +131,13 @@ def without_lessons(store: EvidenceStore, pair: str) -> RequestsWithoutLessons:
 
 
 def lessons_of(store: EvidenceStore, pair: str) -> Sequence[Lesson]:
-    return [_lesson(record.document) for record in store.records(LESSONS, pair)]
+    return [value_of(Lesson, record.document) for record in store.records(LESSONS, pair)]
 
 
 def _count_shown(store: EvidenceStore, pair: str, key: str, asked: bool) -> Lesson | None:
     """Returns the lesson as counted; None if it was deleted while it was shown, as by another request."""
     counted = store.change(LESSONS, pair, key, lambda known: _with_count(known, "shown", asked) if known else None)
-    return _lesson(counted) if counted else None
+    return value_of(Lesson, counted) if counted else None
 
 
 def _with_count(known: Mapping[str, Any], name: str, asked: bool) -> Mapping[str, Any]:
@@ -157,10 +157,6 @@ def _is_useless(lesson: Lesson, without: RequestsWithoutLessons) -> bool:
 def _binomial_tail(least: int, number: int, share: float) -> float:
     """Returns the probability of at least `least` successes in `number` trials."""
     return sum(comb(number, k) * share**k * (1 - share) ** (number - k) for k in range(least, number + 1))
-
-
-def _lesson(document: Mapping[str, Any]) -> Lesson:
-    return Lesson(**{each.name: document[each.name] for each in fields(Lesson) if each.name in document})
 
 
 def _words(text: str) -> list[str]:

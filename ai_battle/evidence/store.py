@@ -5,7 +5,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -39,6 +39,7 @@ _FIELDS = "records.key, records.time, records.document, records.text"
 Document: TypeAlias = Mapping[str, Any]
 """A JSON object."""
 D = TypeVar("D", bound=Document | None)
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,11 @@ class EvidenceRecord:
     time: float
     document: Document
     text: str = ""
+
+
+def value_of(kind: type[V], document: Document) -> V:
+    """Returns the value that was stored with `asdict`, without fields that a newer version may have stored as well."""
+    return kind(**{each.name: document[each.name] for each in fields(kind) if each.name in document})  # type: ignore[arg-type]
 
 
 class EvidenceStore:

@@ -1,7 +1,7 @@
 """Findings of a pair's shadow: one trial for each request that both models have answered."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ..core.errors import ConfigError
@@ -9,7 +9,7 @@ from ..core.exchange import ToolSpec
 from ..core.plugins import near
 from ..judging.assessment import Context
 from ..judging.labels import LabelledAnswer
-from .store import MOST_RECORDS, EvidenceRecord, EvidenceStore
+from .store import MOST_RECORDS, EvidenceRecord, EvidenceStore, value_of
 
 TRIALS, DAYS = "shadow", "shadow days"
 """Collections of a store: the trials, and the counts of each day by its date."""
@@ -83,11 +83,8 @@ def read_trials(
     store: EvidenceStore, pair: str, *, newest: int = MOST_RECORDS
 ) -> Sequence[tuple[EvidenceRecord, ShadowTrial]]:
     """Returns the trials of a pair in order, with their records. Raises `StoreError`."""
-    names = {each.name for each in fields(ShadowTrial)}  # a newer version may have stored further fields
-    return [
-        (record, ShadowTrial(**{name: value for name, value in record.document.items() if name in names}))
-        for record in store.records(TRIALS, pair, newest=newest)
-    ]
+    found = store.records(TRIALS, pair, newest=newest)
+    return [(record, value_of(ShadowTrial, record.document)) for record in found]
 
 
 def labelled_answers(store: EvidenceStore, pair: str) -> Sequence[LabelledAnswer]:

@@ -203,6 +203,20 @@ async def test_silence_is_an_error_where_nobody_else_says_anything(models: Model
 # -- council
 
 
+async def test_of_answers_that_can_not_be_compared_the_first_is_judged_and_its_quality_told(models: Models) -> None:
+    models.small.says("A field has 7 * 11 = 78 rows, and so the farmer needs 78 bags of seed for all of it.")
+    models.peer.says("A farmer walks the rows first, and counts the bags of seed that the field will take.")
+    models.third.says("Seed is sown in rows, since weeds are easier to see and to pull out between them.")
+    models.large.says("Farms feed us all.")
+    client = of(models, council.create, stuck_detector=StuckDetector(max_retries=1))
+    response = await client.complete(model_request("Tell me how a farmer sows a field."), log := EventLog())
+    await client.aclose()
+
+    (found,) = kinds(log, StuckFound)
+    assert (response.text, found.reason) == ("Farms feed us all.", "a sum in it does not hold.")
+    assert found.quality < 0.5, "the quality is that of the answer with the wrong sum"
+
+
 async def test_the_plurality_is_served_though_the_primary_is_outvoted(models: Models) -> None:
     models.small.says("#### 20")
     client = of(models, council.create)

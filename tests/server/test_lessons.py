@@ -92,6 +92,16 @@ async def test_the_second_hundred_requests_need_half_the_help_of_the_first(
     assert helped[1] <= helped[0] / 2
 
 
+async def test_an_answer_in_which_the_helper_says_the_same_is_no_lesson(fakes: FakeProviders, tmp_path: Path) -> None:
+    fakes.openai.always("I do not know.")
+    async with serving(fakes, write_config(tmp_path)) as address:
+        assert await ask(address, ENGLISH) == "I do not know."
+
+    assert calls_of(fakes, "large") == 1
+    with closing(EvidenceStore(tmp_path / "state")) as store:
+        assert not lessons_of(store, PAIR)
+
+
 async def test_an_example_is_data_and_stands_before_the_request(fakes: FakeProviders, tmp_path: Path) -> None:
     """What a lesson says can't end the example; what came before in the conversation stays as it was."""
     student = Student()

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import inspect
 from asyncio.subprocess import Process
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
@@ -32,6 +33,14 @@ async def in_thread(function: Callable[Given, Made], *args: Given.args, **option
     made.set_running_or_notify_cancel()
     Thread(target=contextvars.copy_context().run, args=(work,), name="ai-battle tool", daemon=True).start()
     return await asyncio.wrap_future(made)
+
+
+async def call_function(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """Returns what a function returns, `async` or not; one that is not runs in a thread."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*args, **options)
+    returned = await in_thread(function, *args, **options)
+    return await returned if inspect.isawaitable(returned) else returned
 
 
 async def start_process(*command: str, **options: Any) -> Process:

@@ -13,7 +13,7 @@ from typing_extensions import TypedDict, get_type_hints
 
 from ..core.errors import ConfigError, ToolError
 from ..wire.dialects.arguments import arguments_error
-from ._tasks import in_thread
+from ._tasks import call_function
 from .base import Parameters, Tool
 
 Function = Callable[..., Any]
@@ -89,11 +89,7 @@ class FunctionTool(Tool):
             given = self._arguments.validate_python(parameters)
         except ValidationError as error:
             raise ToolError(arguments_error(self.name, self._schema, tuple(_problems(error)))) from error
-        if inspect.iscoroutinefunction(self.function):
-            returned = await self.function(**given)
-        else:
-            returned = await in_thread(self.function, **given)
-            returned = await returned if inspect.isawaitable(returned) else returned
+        returned = await call_function(self.function, **given)
         return returned if isinstance(returned, dict) else {"result": returned}
 
 

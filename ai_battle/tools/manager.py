@@ -1,11 +1,9 @@
 """Runs tool calls. Whatever goes wrong becomes data for the model, never an exception in the conversation."""
 
 import asyncio
-import inspect
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from ..core.errors import AIBattleError, ToolError
@@ -15,7 +13,7 @@ from ..core.telemetry import span
 from ..wire.dialects.arguments import arguments_error, fit
 from ..wire.dialects.calls import NotArguments, arguments_in
 from ..wire.dialects.schemas import with_defaults
-from ._tasks import in_thread
+from ._tasks import call_function
 from .base import Tool, ToolRegistry
 from .results import ToolOutput, bounded_output, collect_prints
 
@@ -105,7 +103,7 @@ class ToolManager:
         # A separate task, because a tool that swallows its cancellation must not hold up its caller.
         task = asyncio.create_task(_run_tool(tool, arguments))
         try:
-            await _wait_for(task, tool.timeout)
+            await asyncio.wait((task,), timeout=tool.timeout)
         except asyncio.CancelledError:
             await self._stop(task)
             raise
@@ -121,7 +119,7 @@ class ToolManager:
         task.add_done_callback(self._left_running.discard)
         task.add_done_callback(_retrieve_exception)
         task.cancel()
-        await _wait_for(task, GRACE_SECONDS)
+        await asyncio.wait((task,), timeout=GRACE_SECONDS)
         if not task.done():
             _forget(task)
 
@@ -137,30 +135,10 @@ def _forget(task: asyncio.Task[Any]) -> None:
     task._log_destroy_pending = False  # type: ignore[attr-defined] # no warning about a task that is left on purpose
 
 
-async def _wait_for(task: asyncio.Task[Any], seconds: float) -> None:
-    """Waits until the task ends, at most `seconds`. `asyncio.wait` takes twice as long for this."""
-    loop = asyncio.get_running_loop()
-    ended = loop.create_future()
-    clock = loop.call_later(seconds, _wake, ended, task)
-    task.add_done_callback(partial(_wake, ended))
-    try:
-        await ended
-    finally:
-        clock.cancel()
-
-
-def _wake(waiting: "asyncio.Future[None]", _: object) -> None:
-    if not waiting.done():
-        waiting.set_result(None)
-
-
 async def _run_tool(tool: Tool, arguments: dict[str, Any]) -> Any:
     try:
         with translate_errors(tool.name, _RaisedError):
-            if inspect.iscoroutinefunction(tool.execute):
-                return await tool.execute(arguments)
-            returned: Any = await in_thread(tool.execute, arguments)
-            return await returned if inspect.isawaitable(returned) else returned
+            return await call_function(tool.execute, arguments)
     except SystemExit as error:
         raise ToolError(f"{tool.name} tried to end the program ({error.code})") from error
 

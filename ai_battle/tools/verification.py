@@ -8,10 +8,11 @@ import asyncio
 import json
 import re
 import tempfile
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import cpu_count
 from pathlib import Path
 from time import monotonic
@@ -89,60 +90,36 @@ class PythonRun:
     results: tuple[tuple[str | None, str], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Waiting:
-    key: str
-    turn: "asyncio.Future[None]"
-
-
-@dataclass(slots=True)
+@dataclass
 class FairSemaphore:
-    """A bounded number of places, of which no single key can take all.
+    """A bounded number of places, of which no single key can take all: the last one is for others, who wait for it.
 
-    A free place goes to the waiting key that holds the fewest; ties are served in order of arrival. A program may take
-    `seconds`; one that waits longer than `queue_seconds` seconds is not run.
+    A program may take `seconds`; one that waits longer than `queue_seconds` seconds is not run.
     """
 
     places: int = max(3, cpu_count() or 1)
     queue_seconds: float = 10.0
     seconds: float = 5.0
-    _running: Counter[str] = field(default_factory=Counter)
-    _queue: "list[_Waiting]" = field(default_factory=list)
+    _of_keys: dict[str, asyncio.Semaphore] = field(default_factory=dict)
+
+    @cached_property
+    def _all(self) -> asyncio.Semaphore:
+        return asyncio.Semaphore(self.places)
 
     @asynccontextmanager
     async def place(self, key: str) -> AsyncIterator[None]:
         """Holds a place while the block runs. Raises `ToolError` if none becomes free in time."""
-        waiting = _Waiting(key, asyncio.get_running_loop().create_future())
-        self._queue.append(waiting)
-        self._hand_out()
-        try:
-            await self._wait_for(waiting.turn)
+        own = self._of_keys.setdefault(key, asyncio.Semaphore(max(1, self.places - 1)))
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(self.queue_seconds):
+                    for each in (own, self._all):  # who waits for its own places does not stand in the way of others
+                        await held.enter_async_context(each)
+            except TimeoutError:
+                raise ToolError(
+                    f"no program could be run within {self.queue_seconds:g} s: others are running"
+                ) from None
             yield
-        finally:
-            # Not in the queue means that a place was handed out, perhaps just before a timeout or a cancellation.
-            if waiting in self._queue:
-                self._queue.remove(waiting)
-            else:
-                self._running[key] -= 1
-            self._hand_out()
-
-    async def _wait_for(self, turn: "asyncio.Future[None]") -> None:
-        try:
-            async with asyncio.timeout(self.queue_seconds):
-                await turn
-        except TimeoutError:
-            raise ToolError(f"no program could be run within {self.queue_seconds:g} s: others are running") from None
-
-    def _hand_out(self) -> None:
-        while self._running.total() < self.places and (following := self._next_job()):
-            self._queue.remove(following)
-            self._running[following.key] += 1
-            following.turn.set_result(None)
-
-    def _next_job(self) -> "_Waiting | None":
-        most = max(1, self.places - 1)  # the last place never goes to a key that holds all the others
-        ready = (each for each in self._queue if not each.turn.done() and self._running[each.key] < most)
-        return min(ready, key=lambda each: self._running[each.key], default=None)
 
 
 _places: "WeakKeyDictionary[asyncio.AbstractEventLoop, FairSemaphore]" = WeakKeyDictionary()

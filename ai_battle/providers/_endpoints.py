@@ -58,7 +58,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
             models=(("gpt-4o*", _SEES), ("gpt-4.1*", _SEES), ("gpt-*", _REASONS), ("o[0-9]*", _REASONS)),
         ),
         "https://api.openai.com/v1", ("OPENAI_BASE_URL",), needs_key=True,
-        quirks={"max_tokens": "max_completion_tokens"},
+        quirks={"max_tokens": "max_completion_tokens", "file_urls": False},
     ),
     "openrouter": Endpoint(
         _CHAT(
@@ -79,7 +79,8 @@ ENDPOINTS: Mapping[str, Endpoint] = {
     ),
     "azure": Endpoint(
         _CHAT(keys=("AZURE_OPENAI_API_KEY",), telemetry="azure.ai.openai", needs_model=True, price_list="azure"),
-        "", ("AZURE_OPENAI_ENDPOINT",), needs_key=True, quirks={"max_tokens": "max_completion_tokens"},
+        "", ("AZURE_OPENAI_ENDPOINT",), needs_key=True,
+        quirks={"max_tokens": "max_completion_tokens", "file_urls": False},
     ),
     "lmstudio": Endpoint(
         _CHAT(keys=("LMSTUDIO_API_KEY", "LM_API_TOKEN"), local=True, levels=True, dashed=True),

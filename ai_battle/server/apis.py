@@ -26,6 +26,8 @@ LONGEST_NAME = 256
 HAS_WORDS = re.compile(rb'"(?:content|text)"\s*:\s*"(?:\s|\\[nrt])*(?:[^"\s\\]|\\[^nrt])').search
 """Finds the first words in messages that are still JSON."""
 _ALL_KNOWN = "no foreign types"
+_KEPT = {"chat": "openai", "messages": "anthropic"}
+"""The key in an `extra` of the fields that an upstream with this API is sent."""
 _TYPE = re.compile(r"[\w.:-]{1,80}", re.ASCII)
 """A name of a type or a field that is safe to put in a header."""
 
@@ -106,9 +108,11 @@ class Api:
         """
         if isinstance(request, UnreadRequest) or route.upstream_api == self.name:
             return []
-        options = self.wire.unread_fields(fields)
-        found = [kind for message in request.messages if message.role == "user" for kind in _foreign_types(message)]
-        return list(dict.fromkeys(map(_plain_type, (*options, *found, *_foreign_tools(request, self.wire.WIRE)))))
+        options, kept = self.wire.unread_fields(fields), _KEPT.get(route.upstream_api, "")
+        asked = (message for message in request.messages if message.role == "user")
+        found = [kind for message in asked for kind in _foreign_types(message, kept)]
+        tools = (*_strictness(request, kept), *_foreign_tools(request, self.wire.WIRE))
+        return list(dict.fromkeys(map(_plain_type, (*options, *found, *tools))))
 
     def mends(self, request: ModelRequest) -> bool:
         """Checks whether we would write the messages differently than the client did. Raises `ConfigError`."""
@@ -157,6 +161,12 @@ def _flag(body: Mapping[str, Any], name: str) -> bool:
     raise ConfigError(f"{name} must be true or false.")
 
 
+def _strictness(request: ModelRequest, kept: str) -> list[str]:
+    """Returns the field with which a client asks for exact arguments, if the upstream isn't sent it."""
+    extras = (extra for tool in request.tools for api, extra in tool.extra.items() if api != kept)
+    return ["strict"] if any(extra.get("strict") for extra in extras) else []
+
+
 def _foreign_tools(request: ModelRequest, wire: str) -> list[str]:
     """Returns the types of tools that only their own API runs. Advisors are run by this server."""
     offered = own(wire, request.extra).get("tools") or ()
@@ -169,7 +179,7 @@ def _plain_type(kind: str) -> str:
     return kind if _TYPE.fullmatch(kind) else "of no known type"
 
 
-def _foreign_types(message: Message) -> list[str]:
+def _foreign_types(message: Message, kept: str) -> list[str]:
     """Returns the types of parts that only their own API has. Raises `ConfigError` if a message has no other parts."""
     if _ALL_KNOWN in message.encoded:  # cached, as a history comes again with each request
         return []
@@ -179,7 +189,7 @@ def _foreign_types(message: Message) -> list[str]:
             f"A message of the user is nothing but {kinds[0]!r}, which the API of the model behind this route "
             "does not know. Say it in words, or ask a model that speaks the API of your request."
         )
-    found = [*filter(None, kinds), *(name for part in message.parts for name in _foreign_fields(part))]
+    found = [*filter(None, kinds), *(name for part in message.parts for name in _foreign_fields(part, kept))]
     if not found:
         message.encoded[_ALL_KNOWN] = b""
     return found
@@ -190,10 +200,11 @@ def _foreign_type(part: Part) -> str:
     return "" if type(part) is not Text or part.text else str(_own_fields(part).get("type") or "")
 
 
-def _foreign_fields(part: Part) -> Iterator[str]:
+def _foreign_fields(part: Part, kept: str) -> Iterator[str]:
     """Yields the fields of a file that change an answer and that only its own API has."""
-    fields = _own_fields(part)
-    return (name for name in ("citations", "context") if fields.get(name) not in (*EMPTY_VALUES, {"enabled": False}))
+    fields = {} if kept in part.extra else _own_fields(part)
+    usual = (*EMPTY_VALUES, {"enabled": False}, "auto")
+    return (name for name in ("citations", "context", "detail") if fields.get(name) not in usual)
 
 
 def _own_fields(part: Part) -> Mapping[str, Any]:

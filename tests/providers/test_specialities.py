@@ -9,10 +9,10 @@ import openai as openai_sdk
 import pytest
 from aiohttp import web
 
-from ai_battle.core.errors import ProviderError
+from ai_battle.core.errors import ConfigError, ProviderError
 from ai_battle.core.events import EventLog, Warned
 from ai_battle.core.exchange import ModelRequest
-from ai_battle.core.messages import Message, Text, Thinking, assistant, user
+from ai_battle.core.messages import Document, Message, Text, Thinking, ToolCall, ToolResult, assistant, user
 from ai_battle.providers import anthropic, gemini, ollama, openai
 from ai_battle.testing import FakeProviders, ModelCard
 
@@ -35,6 +35,20 @@ async def test_anthropic_speaks_its_newest_version_and_leaves_out_what_that_refu
     assert question.body["max_tokens"] == 99
     (warned,) = [event.message for event in log.events if isinstance(event, Warned)]
     assert "'temperature' is left out" in warned
+
+
+async def test_openai_is_sent_files_and_other_servers_of_its_api_may_be_sent_addresses(fakes: FakeProviders) -> None:
+    report = Document("application/pdf", url="https://x.test/a.pdf")
+    call = ToolCall("fetch", id="call_1")
+    fetched = (Message("assistant", (call,)), Message("tool", (ToolResult(call, (report,)),)))
+
+    for messages in ((Message("user", (report,)),), fetched):
+        with pytest.raises(ConfigError, match=r"as bytes, not as URLs: download https://x.test/a.pdf first"):
+            await openai.create("gpt-5").complete(ModelRequest(messages))
+    await openai.create("qwen", "openrouter", base_url=f"{fakes.openai.url}/v1", api_key="k").complete(
+        ModelRequest((Message("user", (report,)),))
+    )
+    assert fakes.openai.requests[-1].body["messages"][0]["content"][0]["file"]["file_data"] == report.url
 
 
 @pytest.mark.parametrize("transport", ["aiohttp", "sdk"])

@@ -203,6 +203,37 @@ async def test_files_that_only_the_messages_api_reads_are_named_before_another_a
     assert "x-ai-battle-left-out" not in passed.headers
 
 
+@pytest.mark.parametrize(
+    ("api", "upstream", "left_out"),
+    [
+        ("chat", "anthropic/large", "detail, strict"),
+        ("responses", "ollama/llava", "detail, strict"),
+        ("chat", "openai/large", None),
+        ("responses", "openai/large", None),
+    ],
+)
+async def test_how_closely_to_look_and_to_obey_is_named_before_an_api_without_it(
+    fakes: FakeProviders, api: str, upstream: str, left_out: str | None
+) -> None:
+    picture = "data:image/png;base64,iVBORw0KGgo="
+    tool = {"name": "paint", "strict": True, "parameters": {"type": "object"}}
+    parts: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": picture, "detail": "high"}}]
+    asked: dict[str, Any] = {
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "Who?"}, *parts]}],
+        "tools": [{"type": "function", "function": tool}],
+    }
+    if api == "responses":
+        parts = [{"type": "input_image", "image_url": picture, "detail": "high"}]
+        said = [{"role": "user", "content": [{"type": "input_text", "text": "Who?"}, *parts]}]
+        asked = {"input": said, "tools": [{"type": "function", **tool}]}
+    async with serving(fakes, BIG_MODEL=upstream) as address, speaking(address) as client:
+        answer = await client.post(api, asked)
+
+    assert (answer.status, answer.headers.get("x-ai-battle-left-out")) == (200, left_out)
+    if upstream == "openai/large":
+        assert fakes.openai.requests[-1].body["tools"][0]["function"]["strict"] is True
+
+
 @pytest.mark.parametrize("upstream", ["anthropic/large", "ollama/phi4"])
 @pytest.mark.parametrize("api", ["chat", "responses"])
 async def test_a_search_that_openai_runs_is_named_and_not_offered_to_a_model_of_another_api(

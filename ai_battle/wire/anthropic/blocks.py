@@ -168,7 +168,13 @@ def _in_result(part: Part, block: Mapping[str, Any]) -> Text | Image | Document:
 
 
 def _words(block: Mapping[str, Any]) -> str:
-    """Returns the text of a text document, a search result or advice, and "" for other blocks."""
+    """Returns the text of a text document, a search result or advice, after its title and address if it has any."""
+    words = _bare_words(block)
+    about = ", ".join(value for name in ("title", "source") if isinstance(value := block.get(name), str) and value)
+    return f"{about}:\n{words}" if about and words else words
+
+
+def _bare_words(block: Mapping[str, Any]) -> str:
     match block:
         case {"source": {"type": "text", "data": str(text)}} | {"text": str(text)}:
             return text

@@ -11,6 +11,7 @@ from itertools import chain, compress, repeat
 from operator import contains, itemgetter, not_
 from typing import Any, cast
 
+from ...core.errors import ConfigError
 from ...core.exchange import ModelRequest, RawBody, ToolSpec
 from ...core.messages import Document, Image, Message, Part, Role, Text, ToolCall, ToolResult
 from ..bodies import (
@@ -53,14 +54,15 @@ class Quirks:
 
     `max_tokens` is the name of that field (`max_completion_tokens` for OpenAI's own models). `reasoning` is the field
     that sends earlier reasoning back to the model (`reasoning_content` for DeepSeek and Moonshot, `reasoning` for
-    gpt-oss), empty if it isn't sent. `names` says whether messages may carry the speaker's name, and `usage` whether a
-    stream may be asked for its usage.
+    gpt-oss), empty if it isn't sent. `names` says whether messages may carry the speaker's name, `usage` whether a
+    stream may be asked for its usage, and `file_urls` whether the server downloads files.
     """
 
     max_tokens: str = "max_tokens"
     reasoning: str = ""
     names: bool = True
     usage: bool = True
+    file_urls: bool = True
 
 
 USUAL = Quirks()
@@ -177,7 +179,7 @@ def encode_messages(request: ModelRequest, quirks: Quirks) -> bytes:
     The API wants tool results directly after their calls. Content that it does not allow in results (pictures, text of
     the user) comes after the last of them.
     """
-    key = f"{WIRE} {quirks.reasoning} {quirks.names}"
+    key = f"{WIRE} {quirks.reasoning} {quirks.names} {quirks.file_urls}"
     after = f"{key} after"
     messages = with_system(request)
     every = [message.encoded for message in messages]
@@ -225,6 +227,8 @@ def _plain_message(message: Message) -> bytes:
 
 def _encode_message(message: Message, quirks: Quirks, key: str, after: str) -> dict[str, bytes]:
     """Returns a message's bytes under `key`, and under `after` those that must follow the tool results."""
+    if not quirks.file_urls:
+        _require_files(message)
     first, later = _bodies(message, quirks)
     if quirks.names and message.speaker and first[0]["role"] != "tool":
         first[0]["name"] = NOT_IN_NAMES.sub("_", message.speaker.strip())[:NAME_LENGTH]
@@ -242,6 +246,12 @@ def _bodies(message: Message, quirks: Quirks) -> tuple[list[dict[str, Any]], lis
         return [{"role": role, "content": encode_content(content)} | own(message.extra)], []
     beside = chain.from_iterable(map(_file_content, results))
     return [*map(_result_body, results)], [*beside, *content]
+
+
+def _require_files(message: Message) -> None:
+    for part in chain(message.parts, *(result.parts for result in message.tool_results)):
+        if isinstance(part, Document) and not part.data:
+            raise ConfigError(f"This API takes files as bytes, not as URLs: download {part.url} first.")
 
 
 def _file_content(result: ToolResult) -> list[Content]:

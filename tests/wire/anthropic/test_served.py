@@ -74,41 +74,46 @@ def test_b_result_plus_text(text_first: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "block",
+    ("block", "words"),
     [
-        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "It rains."}},
-        {
-            "type": "search_result",
-            "source": "https://x.test",
-            "title": "W",
-            "content": [{"type": "text", "text": "It rains."}],
-        },
+        ({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "It rains."}}, ""),
+        ({"type": "document", "title": "May", "source": {"type": "text", "data": "It rains."}}, "May:\n"),
+        (
+            {
+                "type": "search_result",
+                "source": "https://x.test",
+                "title": "W",
+                "content": [{"type": "text", "text": "It rains."}],
+            },
+            "W, https://x.test:\n",
+        ),
     ],
-    ids=lambda block: block["type"],
 )
-def test_the_words_in_a_result_are_not_lost_and_go_back_to_anthropic_as_they_came(block: Any) -> None:
+def test_the_words_in_a_result_are_not_lost_and_go_back_to_anthropic_as_they_came(block: Any, words: str) -> None:
     body = {"messages": [ASKED, CALLED, results_message(result(1, [block]), result(2))]}
     request = anthropic.decode_request(body)
     again = json.loads(anthropic.encode_request(request, "claude"))["messages"][2]["content"][0]
 
-    assert upstream_body(*body["messages"])["messages"][2]["content"] == "It rains."
+    assert upstream_body(*body["messages"])["messages"][2]["content"] == f"{words}It rains."
     assert again["content"] == [block]
 
 
 @pytest.mark.parametrize(
-    "block",
+    ("block", "words"),
     [
-        {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "It rains."}]}},
-        {"type": "search_result", "source": "s", "title": "W", "content": [{"type": "text", "text": "It rains."}]},
+        ({"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "It rains."}]}}, ""),
+        (
+            {"type": "search_result", "source": "s", "title": "W", "content": [{"type": "text", "text": "It rains."}]},
+            "W, s:\n",
+        ),
     ],
-    ids=lambda block: block["type"],
 )
-def test_the_words_in_a_block_that_other_apis_do_not_know_are_not_lost(block: Any) -> None:
+def test_the_words_in_a_block_that_other_apis_do_not_know_are_not_lost(block: Any, words: str) -> None:
     body = {"messages": [{"role": "user", "content": [{"type": "text", "text": "See:"}, block]}]}
     request = anthropic.decode_request(body)
     again = json.loads(anthropic.encode_request(request, "claude"))["messages"][0]["content"]
 
-    assert upstream_body(*body["messages"])["messages"][0]["content"] == "See:\nIt rains."
+    assert upstream_body(*body["messages"])["messages"][0]["content"] == f"See:\n{words}It rains."
     assert again[1] == block
 
 

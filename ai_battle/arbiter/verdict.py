@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from ..conversation.records import record_bytes
 from ..core.errors import JournalError
 from ..core.exchange import NOTHING_USED, Usage
 from ..core.files import write_private
+from ..wire.bodies import dumps
 from ..wire.genai import usage_from_json, usage_to_json
 
 FILE = "judgements.jsonl"
@@ -218,7 +218,7 @@ def keep(run_dir: Path, verdict: Verdict) -> None:
     try:
         # Rewrite the file instead of appending, because `write_private` replaces it atomically.
         before = path.read_text(encoding="utf-8") if path.exists() else ""
-        write_private(path, [before, record_bytes(line).decode(), "\n"])
+        write_private(path, [before, dumps(line).decode(), "\n"])
     except OSError as error:
         raise JournalError(f"{path} can't be written: {error.strerror}.") from error
 

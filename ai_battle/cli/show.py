@@ -1,6 +1,5 @@
 """`ai-battle show` and `export`: one turn of a run, or all of it in other formats."""
 
-import json
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -14,7 +13,7 @@ import click
 
 from ..arbiter.verdict import Rating
 from ..conversation.reading import progress
-from ..conversation.records import record, record_bytes, specs_to_json
+from ..conversation.records import record, specs_to_json
 from ..conversation.replay import Turn, find_turn, request_of
 from ..conversation.run_config import plan_of
 from ..core.errors import ConfigError
@@ -27,6 +26,7 @@ from ..reporting.account import account
 from ..reporting.exports import export, require_format
 from ..reporting.sentences import arguments, attachment, rating_words
 from ..reporting.turn_view import TimelineEntry, turn_view
+from ..wire.bodies import dumps, loads
 from ..wire.genai import message_to_json
 from .arguments import run_dir
 from .options import as_json
@@ -73,7 +73,7 @@ def _print_turn(
 
 
 def _to_json(event: Event) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(record_bytes(record(event)))
+    data: dict[str, Any] = loads(dumps(record(event)))
     return data
 
 

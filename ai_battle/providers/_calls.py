@@ -211,7 +211,9 @@ class ProviderCaller(ClientWrapper):
                     sent = changed  # no failure of the model, so without a pause and without counting as a retry
                     continue
                 failures.append(error)
-                await emit(self._failure_event(error, len(failures), _now() - begun))
+                facts = (str(error), _now() - begun, error.status, error.request_id, error.partial, error.raw)
+                is_late, kind = isinstance(error, TimedOut), failure_kind(error)
+                await emit(AttemptFailed(self._name, len(failures), *facts, timed_out=is_late, kind=kind))
                 await self._pause(circuit, retry, failures, ends, emit)
 
     async def _attempt(self, request: ModelRequest, emit: Emit) -> ModelResponse:
@@ -251,12 +253,9 @@ class ProviderCaller(ClientWrapper):
     ) -> None:
         """Waits while a breaker pauses calls. Raises `RateLimited` or `NotCalled` if the call can't or won't wait."""
         delay, breaker = circuit.waiting(for_probe=retry.waits)
-        if delay and not retry.waits:
-            raise self._not_called(ceil(delay), breaker)
         while delay:
-            if _now() + delay >= ends:
-                text = f"{self._name}: not called for another {delay:.3g} s ({breaker.reason})."
-                raise RateLimited(text, retry_after=delay)
+            if not retry.waits or _now() + delay >= ends:
+                raise self._not_called(ceil(delay), breaker)
             await emit(Retrying(self._name, attempt, delay, breaker.reason))
             await asyncio.sleep(_spread(delay))
             delay, breaker = circuit.waiting()
@@ -276,8 +275,10 @@ class ProviderCaller(ClientWrapper):
             if len(failures) > 1:
                 error.args = (f"{error} ({len(failures)} attempts)",)
             raise error
-        # The provider's own delay counts; else a random pause that leaves half of the time for the next attempt.
-        delay = min(_jitter(len(failures), *retry.pauses), left / 2)
+        # The provider's own delay counts; else a random pause that leaves half of the time for the next attempt: from 0
+        # to a bound that doubles with each failure (full jitter).
+        first, longest = retry.pauses
+        delay = min(random.uniform(0, min(longest, first * 2 ** (len(failures) - 1))), left / 2)  # noqa: S311
         if error.retry_after is not None:
             delay = error.retry_after
             if delay >= left:
@@ -291,11 +292,6 @@ class ProviderCaller(ClientWrapper):
             circuit.upstream.close_for(delay)
             delay = _spread(delay)
         await asyncio.sleep(delay)
-
-    def _failure_event(self, error: ProviderError, attempt: int, seconds: float) -> AttemptFailed:
-        is_late, kind = isinstance(error, TimedOut), failure_kind(error)
-        facts = (str(error), seconds, error.status, error.request_id, error.partial, error.raw)
-        return AttemptFailed(self._name, attempt, *facts, timed_out=is_late, kind=kind)
 
 
 def _may_go_on(failures: Sequence[ProviderError], retries: int) -> bool:
@@ -311,11 +307,6 @@ def _may_go_on(failures: Sequence[ProviderError], retries: int) -> bool:
 def sentences(first: str, more: str) -> str:
     """Joins two sentences, adding a missing full stop to the first."""
     return f"{first}{'' if first.endswith(('.', '!', '?', ':')) else '.'} {more}" if more else first
-
-
-def _jitter(failures: int, first: float, longest: float) -> float:
-    """Returns a pause with full jitter: random from 0 to a bound that doubles with each failure."""
-    return random.uniform(0, min(longest, first * 2 ** (failures - 1)))  # noqa: S311
 
 
 def _spread(delay: float) -> float:

@@ -36,10 +36,6 @@ MostOutput = Callable[[ModelRequest], int | None]
 """Returns the maximum tokens of an answer to a request, or None if unknown."""
 
 
-def requested_max_tokens(request: ModelRequest) -> int | None:
-    return request.options.get("max_tokens")
-
-
 @dataclass(frozen=True, slots=True)
 class CallTerms:
     """The terms of calls to a model. A callable `price` is looked up at the first call.
@@ -49,7 +45,7 @@ class CallTerms:
     """
 
     price: TokenPrice | Callable[[], TokenPrice | None] | None = None
-    most_output: MostOutput = requested_max_tokens
+    most_output: MostOutput = lambda request: request.options.get("max_tokens")
     bounded: bool = True
     paid: bool = True
     find_price: Callable[[str], TokenPrice | None] = lambda model: None
@@ -154,16 +150,11 @@ class Meter:
         """Returns the answer's tokens as reported, or an estimate if the report can't be complete."""
         reported = reply.usage.output_tokens
         if reply.response is None:
-            return max(reported, self._at_most(request, self._estimate_broken(reply)))
+            received = estimate_text(reply.text, self.characters_per_token)
+            return max(reported, self._at_most(request, received or int(reply.unread / self.characters_per_token)))
         if reported or not reply.response.message.parts:
             return reported
         return self._at_most(request, estimate_message(reply.response.message, self.characters_per_token))
-
-    def _estimate_broken(self, reply: "ReplyListener") -> int:
-        """Estimates the tokens of the received part of a broken answer."""
-        if reply.pieces:
-            return estimate_text(reply.text, self.characters_per_token)
-        return int(reply.unread / self.characters_per_token)
 
     def _at_most(self, request: ModelRequest, tokens: int) -> int:
         """Limits an estimate to the maximum answer, since no provider charges for more."""

@@ -90,13 +90,9 @@ def context_window(name: ModelName, overrides: Mapping[str, int] | None = None, 
 
 def most_output(name: ModelName, find_window: Callable[[], int | None], request: ModelRequest) -> int | None:
     """Returns the maximum tokens of an answer: the request's, else the model's, else its window; None if unknown."""
-    return request.options.get("max_tokens") or output_limit(name) or find_window()
-
-
-def output_limit(name: ModelName) -> int | None:
-    """Returns the longest answer in tokens of a model in the catalogue, or None."""
     limits, plain = catalogue().output_limits, str(name).lower()
-    return next((most for pattern, most in limits.items() if fnmatchcase(plain, pattern)), None)
+    limit = next((most for pattern, most in limits.items() if fnmatchcase(plain, pattern)), None)
+    return request.options.get("max_tokens") or limit or find_window()
 
 
 def _stated_value(name: ModelName, table: Mapping[str, Any]) -> Any:

@@ -17,7 +17,7 @@ from ..core.exchange import ModelRequest, ModelResponse
 from ..core.plugins import near, optional
 from ..core.traits import ProviderTraits
 from . import openai
-from ._calls import Deadlines
+from ._calls import DEFAULT, Deadlines
 
 _MAGIC = b"GGUF"
 _STRING, _ARRAY = 8, 9
@@ -195,18 +195,19 @@ _DEFAULT_CONTEXT = 16_384
 class GgufClient(ModelClient):
     """Loads the model at the first request, off the event loop; the engine serves OpenAI's API on loopback.
 
-    `num_ctx` is the context in tokens; if 0, the first request's options decide. `threads` 0 is llama.cpp's choice.
+    `num_ctx` is the context in tokens; if 0, the first request's options decide. `threads` 0 is llama.cpp's choice, and
+    a relative path starts at `base`.
     """
 
     def __init__(
-        self, model: str, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines | None = None, base: Path = Path()
+        self, model: str, *, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines = DEFAULT, base: Path = Path()
     ) -> None:
         optional("xllamacpp", "local")
         self.path = find_model_file(model, base)
         self.trained_context = context_length(file_metadata(self.path))
         self._num_ctx = num_ctx
         self._threads = threads
-        self._deadlines = deadlines or Deadlines()
+        self._deadlines = deadlines
         self._loading = asyncio.Lock()
         self._engine: Engine | None = None
         self._client: ModelClient | None = None
@@ -251,7 +252,6 @@ async def ask(model: str, **settings: Any) -> Mapping[str, Any]:
 
 
 def create(
-    model: str, *, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines | None = None, base: Path = Path()
+    model: str, *, num_ctx: int = 0, threads: int = 0, deadlines: Deadlines = DEFAULT, base: Path = Path()
 ) -> ModelClient:
-    """Returns the client; a relative path starts at `base`."""
-    return GgufClient(model, num_ctx, threads, deadlines, base)
+    return GgufClient(model, num_ctx=num_ctx, threads=threads, deadlines=deadlines, base=base)

@@ -11,9 +11,8 @@
 
 from ..providers.scripted import ScriptedClient
 from . import contract
-from .apis import ModelCard
+from .apis import ModelCard, Reply, call, reply
 from .faults import FAULTS, Fault, fault
-from .replies import Reply, call, reply
 from .servers import FakeProvider, FakeProviders, ReceivedRequest
 
 __all__ = [

@@ -12,8 +12,7 @@ from enum import Enum, auto
 from aiohttp import web
 
 from ..core.exchange import Usage
-from .apis import FakeApi, Json, Question, dumps
-from .replies import Reply
+from .apis import FakeApi, Json, Question, Reply, dumps
 
 STALL = math.inf
 _LINGER_ZERO = struct.pack("ii", 1, 0)  # SO_LINGER of 0 s makes a close send RST instead of FIN

@@ -14,13 +14,14 @@ from .apis import (
     Json,
     ModelCard,
     Question,
+    Reply,
     arguments_object,
     characters,
     event,
     identity,
+    pieces,
     slices,
 )
-from .replies import Reply, pieces
 
 _STOP = {
     "end": "end_turn", "length": "max_tokens", "stop_sequence": "stop_sequence", "tool_calls": "tool_use",

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from ..core.client import ModelClient
 from ..core.errors import ProviderError
-from ..core.events import Emit, EventLog, ignore
+from ..core.events import EventLog
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import user
 from ..providers.scripted import ScriptedClient
@@ -123,20 +123,9 @@ def wrapper(wrap: Callable[[ModelClient], ModelClient], *says: str) -> Subject:
     script = says or ("A plain answer, in several words.",)
     return Subject(
         answers=lambda: wrap(ScriptedClient(*script, loop=True)),
-        fails=lambda: wrap(_Failing()),
-        stalls=lambda: wrap(_Silent()),
+        fails=lambda: wrap(ScriptedClient({"fail": "not_found"}, loop=True)),
+        stalls=lambda: wrap(ScriptedClient({"say": "Too late.", "delay": 1e6}, loop=True)),
     )
-
-
-class _Failing(ModelClient):
-    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        raise ProviderError("this provider fails, as it was told")
-
-
-class _Silent(ModelClient):
-    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
-        await asyncio.Event().wait()
-        raise AssertionError("nobody waits for ever and comes back")
 
 
 async def _closing(client: ModelClient, work: Awaitable[T]) -> T:

@@ -12,8 +12,7 @@ from ..core.exchange import Usage
 from ..core.messages import ToolCall
 from ..core.plugins import near
 from .answers import STALL, Break, HttpAnswer, Step, json_answer, reply_answer, stream_answer
-from .apis import ApiError, ErrorKind, FakeApi, Question, dumps
-from .replies import Reply, complete_reply
+from .apis import ApiError, ErrorKind, FakeApi, Question, Reply, complete_reply, dumps
 
 _HOUR = 3600.0
 _CUT = Reply("An answer that was on its way when the fault came; nobody shall take its first half for all of it.")

@@ -13,12 +13,13 @@ from .apis import (
     Json,
     ModelCard,
     Question,
+    Reply,
     arguments_object,
     characters,
     event,
     identity,
+    pieces,
 )
-from .replies import Reply, pieces
 
 _METHOD = re.compile(r"^/v1(?:alpha|beta)?/models/([^/:]+):(\w+)$")
 _MODEL = re.compile(r"^/v1(?:alpha|beta)?/models(?:/([^/:]+))?$")

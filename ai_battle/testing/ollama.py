@@ -13,11 +13,12 @@ from .apis import (
     Json,
     ModelCard,
     Question,
+    Reply,
     arguments_object,
     dumps,
     identity,
+    pieces,
 )
-from .replies import Reply, pieces
 
 _NANOSECONDS_PER_TOKEN = 2_000_000
 _DETAILS = {"format": "gguf", "family": "llama", "parameter_size": "1.0B", "quantization_level": "Q4_K_M"}

@@ -15,11 +15,12 @@ from .apis import (
     Json,
     ModelCard,
     Question,
+    Reply,
     event,
     identity,
+    pieces,
     slices,
 )
-from .replies import Reply, pieces
 
 _FINISH = {
     "end": "stop", "stop_sequence": "stop", "length": "length", "tool_calls": "tool_calls",

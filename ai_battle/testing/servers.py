@@ -17,12 +17,11 @@ from ..core.exchange import NOTHING_USED, Usage
 from ..core.messages import ToolCall
 from .answers import HttpAnswer, json_answer, play, reply_answer
 from .anthropic import FakeAnthropic
-from .apis import ApiError, FakeApi, Json, ModelCard, Question
+from .apis import ApiError, FakeApi, Json, ModelCard, Question, Reply, complete_reply
 from .faults import Fault, Scene
 from .gemini import FakeGemini
 from .ollama import FakeOllama
 from .openai import FakeOpenAI
-from .replies import Reply, complete_reply
 
 KEY = "test-key"
 Sayable = str | ToolCall | Reply | Fault | Callable[[Json], Any]

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from ..core.exchange import Usage
@@ -60,17 +61,8 @@ def part_from_json(data: Mapping[str, Any]) -> Part:
 
 
 def usage_to_json(usage: Usage) -> Json:
-    data: Json = {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cache_read_tokens": usage.cache_read_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "cost_usd": usage.cost_usd,
-    }
-    if usage.estimated or usage.cache_hour_tokens:
-        data |= _without_empty(estimated=usage.estimated, cache_hour_tokens=usage.cache_hour_tokens)
-    return data
+    rare = ("estimated", "cache_hour_tokens")
+    return {name: value for name, value in asdict(usage).items() if value or name not in rare}
 
 
 def usage_from_json(data: Mapping[str, Any]) -> Usage:

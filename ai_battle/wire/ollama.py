@@ -31,10 +31,9 @@ __all__ = ["StreamReader", "decode_response", "decode_usage", "encode_request"]
 WIRE = "ollama"
 own = partial(bodies.own, WIRE)
 unknown_fields = partial(bodies.unknown_fields, WIRE)
-MESSAGE_FIELDS = frozenset(("role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"))
+MESSAGE_FIELDS = frozenset(("role", "content", "thinking", "tool_calls", "tool_name", "tool_call_id"))
 CALL_FIELDS = frozenset(("id", "type", "function"))
 KNOWN_FIELDS = frozenset(("model", "message", "done", "done_reason", "prompt_eval_count", "eval_count"))
-MAGIC = {b"\x89PNG": "image/png", b"\xff\xd8": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 OUTSIDE = ("keep_alive", "think", "logprobs", "top_logprobs")  # options that Ollama takes at the top level
 UNSUPPORTED = ("parallel_tool_calls",)
 LEVELS: Mapping[str, str] = {
@@ -45,8 +44,10 @@ LEVELS: Mapping[str, str] = {
 def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -> bytes:
     """Returns the JSON body. Messages that were sent before reuse their encoded bytes."""
     head: dict[str, Any] = {"model": model, "stream": stream, **_encode_options(request.options, model)}
-    if tools := _callable_tools(request):
-        head["tools"] = [_encode_tool(tool) for tool in tools]
+    # Ollama has no `tool_choice`, so it is offered only the tools that this permits.
+    offered = [tool for tool in request.tools if request.tool_choice in ("auto", "required", tool.name)]
+    if offered:
+        head["tools"] = [_encode_tool(tool) for tool in offered]
     if request.output_schema is not None:
         head["format"] = "json" if request.output_schema == ANY_OBJECT else request.output_schema
     head |= own(request.extra)
@@ -57,12 +58,6 @@ def encode_request(request: ModelRequest, model: str, *, stream: bool = False) -
 def unsupported_options(options: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns the names of given options that a request omits."""
     return tuple(name for name in UNSUPPORTED if name in options)
-
-
-def _callable_tools(request: ModelRequest) -> list[ToolSpec]:
-    """Returns the tools that `tool_choice` permits. Ollama has no such option, so it is offered only these."""
-    choice = request.tool_choice
-    return [tool for tool in request.tools if choice in ("auto", "required", tool.name)]
 
 
 def _encode_options(options: Mapping[str, Any], model: str) -> dict[str, Any]:
@@ -171,14 +166,8 @@ def _decode_message(body: Mapping[str, Any]) -> Message:
     thought, content = field_or(body, "thinking", ""), field_or(body, "content", "")
     parts_before_calls = [part for part in (Thinking(thought), Text(content)) if part.text]
     calls = (decode_call(call, WIRE, CALL_FIELDS) for call in body.get("tool_calls") or ())
-    parts = with_ids((*parts_before_calls, *_pictures(body), *calls))
+    parts = with_ids((*parts_before_calls, *calls))
     return Message("assistant", parts, extra=unknown_fields(body, MESSAGE_FIELDS))
-
-
-def _pictures(body: Mapping[str, Any]) -> Iterable[Image]:
-    for encoded in body.get("images") or ():
-        data = base64.b64decode(encoded)
-        yield Image(next((kind for magic, kind in MAGIC.items() if data.startswith(magic)), "image/png"), data)
 
 
 class OllamaReader(streams.StreamReader):

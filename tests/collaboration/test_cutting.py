@@ -15,8 +15,7 @@ from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.helping import DraftDropped, StuckFound
 from ai_battle.core.messages import assistant
 from ai_battle.judging.detector import StuckDetector
-from ai_battle.testing import FakeProviders, reply
-from ai_battle.testing.replies import call
+from ai_battle.testing import FakeProviders, call, reply
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient
 

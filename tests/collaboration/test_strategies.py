@@ -11,8 +11,7 @@ from ai_battle.core.exchange import ModelRequest
 from ai_battle.core.helping import DraftDropped, HelpAsked, Role
 from ai_battle.core.tooling import LoopStopped, ToolCalled
 from ai_battle.providers.scripted import ScriptedClient
-from ai_battle.testing import contract
-from ai_battle.testing.replies import call
+from ai_battle.testing import call, contract
 from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient

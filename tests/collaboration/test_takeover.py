@@ -7,7 +7,7 @@ from ai_battle.core.events import TextDelta
 from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.helping import AnswersCompared, DraftDropped
 from ai_battle.core.messages import assistant, user
-from ai_battle.testing.replies import call
+from ai_battle.testing import call
 from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient

@@ -260,7 +260,7 @@ def upstream() -> Upstream:
 
 async def test_after_failures_in_a_row_nobody_calls_for_a_while(upstream: Upstream) -> None:
     await upstream.fail(FAILURES)
-    assert f"not called for another {PROBE_AFTER} s ({FAILURES} failures in a row, the last: down)" in (
+    assert f"is not called for another {PROBE_AFTER:g} s: {FAILURES} failures in a row, the last: down." in (
         await upstream.refusal()
     )
 

@@ -20,8 +20,7 @@ from ai_battle.core.exchange import ModelRequest, ModelResponse
 from ai_battle.core.messages import ToolCall, user
 from ai_battle.core.tooling import FabricationSuspected, LoopStopped, ToolCalled, ToolReturned
 from ai_battle.providers.scripted import ScriptedClient
-from ai_battle.testing import contract
-from ai_battle.testing.replies import call
+from ai_battle.testing import call, contract
 from ai_battle.tools.base import Tool
 from ai_battle.tools.calls import RunnerLimits
 from ai_battle.tools.client import ToolCapableClient

@@ -165,8 +165,10 @@ def _level(came: Mapping[str, Any]) -> str | None:
 
 
 # The API answers "For 'integer' type, property 'minimum' is not supported", and the same for the others.
-BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength")
-BOUNDS_OF_MANY = ("maxItems", "uniqueItems", "minProperties", "maxProperties")
+BOUNDS = (
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "maxItems",
+    "uniqueItems", "minProperties", "maxProperties",
+)  # fmt: skip
 
 
 def with_accepted_schema(request: ModelRequest) -> ModelRequest:
@@ -190,11 +192,7 @@ def _close_objects(schema: Any) -> Any:
 
 
 def _is_refused(schema: Mapping[str, Any]) -> bool:
+    """Checks for open objects and bounds, not for properties that are called so. A list may have to have an item."""
     is_open = schema.get("type") == "object" and schema.get("additionalProperties") is not False
-    return is_open or _has_bounds(schema)
-
-
-def _has_bounds(schema: Mapping[str, Any]) -> bool:
-    """Checks for bounds, not for properties that are called so. A list may be required not to be empty."""
-    bounds = [schema.get(name) for name in (*BOUNDS, *BOUNDS_OF_MANY)]
-    return any(isinstance(bound, int | float) for bound in bounds) or schema.get("minItems") not in (None, 0, 1)
+    has_bounds = any(isinstance(schema.get(name), int | float) for name in BOUNDS)
+    return is_open or has_bounds or schema.get("minItems") not in (None, 0, 1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -31,7 +31,7 @@ class Change:
     before: float
     after: float
     found: ComparedPair
-    cost: float | None = None
+    cost_usd: float | None = None
     cost_interval: Interval | None = None
     by_dataset: Mapping[str, PairedDifference] = field(default_factory=dict)
 
@@ -40,13 +40,9 @@ class Change:
         return self.found.verdict
 
     def as_json(self) -> dict[str, Any]:
-        cost = {"cost_usd": self.cost, "cost_interval": self.cost_interval}
-        parts = {
-            name: {"n": found.count, "difference": found.mean, "low": found.interval.low, "high": found.interval.high}
-            for name, found in self.by_dataset.items()
-        }
-        points = {"setting": self.setting, "before": self.before, "after": self.after}
-        return {**points, **self.found.as_json(), **cost, "by_dataset": parts}
+        data = asdict(self)
+        del data["found"]
+        return {**data, **self.found.as_json()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +140,7 @@ def _change(before: SettingResult, after: SettingResult, found: ComparedPair, da
     by_dataset = _by_dataset({task: before.values[task] for task in shared}, after.values, datasets)
     change = Change(before.name, first or 0.0, second or 0.0, found, by_dataset=by_dataset)
     if cost := _cost_change(before, after):
-        change = replace(change, cost=fmean(cost), cost_interval=mean_interval(cost))
+        change = replace(change, cost_usd=fmean(cost), cost_interval=mean_interval(cost))
     return change
 
 

@@ -8,13 +8,11 @@ from pathlib import Path
 from ..assembly import strategies
 from ..assembly.models import BuildContext
 from ..config.benchmark import BenchmarkFile, DatasetSettings, ScorerSettings
-from ..config.documents import FileKind, Source, YamlText, read_document
-from ..config.packaged import packaged_suite, packaged_suites
+from ..config.documents import FileKind, Source, read_document
 from ..config.problems import Problem
 from ..config.rewriting import rename_keys_below
 from ..core import plugins
 from ..core.errors import ConfigError
-from ..core.plugins import near
 from ..providers._calls import RetryPolicy
 from . import checking
 from .datasets import DATASETS, PLACE_KEY, Dataset
@@ -69,21 +67,8 @@ def load(
         found.append(builder.suite())
         return builder.problems or checking.problems(found[0], allow_unsandboxed=options.allow_unsandboxed)
 
-    read_document(SUITE, _resolved_source(source), environment, options.changes, base, look)
+    read_document(SUITE, source, environment, options.changes, base, look)
     return found[0]
-
-
-def _resolved_source(source: Source) -> Source:
-    """Returns the file of a packaged suite, or the source itself. Raises `ConfigError` for an unknown name."""
-    if isinstance(source, Mapping | YamlText) or Path(source).exists():
-        return source
-    if found := packaged_suite(str(source)):
-        return found
-    if Path(source).suffix or len(Path(source).parts) > 1:
-        return source
-    raise ConfigError(
-        f"{source}: there is no such file, and no suite of this name{near(str(source), packaged_suites())}"
-    )
 
 
 class _SuiteBuilder:

@@ -187,9 +187,9 @@ def _origin_of(source: Source, base: Path | None, kind: str) -> Origin:
             "this is YAML itself, not the path of a file; pass yaml.safe_load(text), or write it to a file"
         )
     path = Path(source)
-    if not os.path.exists(path) and (found := packaged_config(str(source))):
+    if not os.path.exists(path) and (found := packaged_config(str(source), kind)):
         path = found
-    return _origin_of_text(read_text(path, str(path), packaged_names()), path, base, kind)
+    return _origin_of_text(read_text(path, str(path), packaged_names(kind)), path, base, kind)
 
 
 def _origin_of_text(text: str, path: Path, base: Path | None, kind: str) -> Origin:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from .collaboration import Helper
 from .documents import ConfigDocument, FileKind, Source, read_document
-from .packaged import packaged_rubric
+from .packaged import packaged_config
 from .problems import KeyPath, Problem
 from .values import AS_NUMBER, MAX_COUNT, Listed, Name, Section, ShortSpelling, short_for
 
@@ -130,7 +130,7 @@ def load_rubric(named: str | os.PathLike[str] = "", base: Path = Path()) -> Rubr
     Raises `ConfigError` with all problems as `file:line:column`.
     """
     path = base / Path(named).expanduser()
-    packaged = None if named and path.exists() else packaged_rubric(str(named or DEFAULT_RUBRIC))
+    packaged = None if named and path.exists() else packaged_config(str(named or DEFAULT_RUBRIC), "rubric")
     return read_rubric(packaged or path)
 
 

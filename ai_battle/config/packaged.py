@@ -16,38 +16,28 @@ def _folder(installed: str, in_checkout: str) -> Path:
 
 _FOLDER = _folder("configs", "configs")
 _DROP_INS = _folder("drop_ins", "tools")
+_FOLDERS = {"benchmark": "benchmarks", "rubric": "rubrics"}
+"""Where the files of a kind are; all others are beside these folders."""
 
 
-def packaged_config(name: str) -> Path | None:
-    """Returns the file of a packaged configuration by its name without `.yaml`."""
-    return _FOLDER / f"{name}.yaml" if name in packaged_names() else None
+def packaged_config(name: str, kind: str = "discussion") -> Path | None:
+    """Returns a packaged file by its kind and its name without `.yaml`."""
+    return _packaged_files(kind).get(name)
 
 
 def require_packaged(name: str) -> Path:
-    """Returns the file of a packaged configuration. Raises `ConfigError` if there is none of that name."""
+    """Returns the file of a packaged discussion. Raises `ConfigError` if there is none of that name."""
     if (path := packaged_config(name)) is None:
         raise ConfigError(f"There is no packaged discussion {name!r}{near(name, packaged_names())}")
     return path
 
 
-def packaged_names() -> list[str]:
-    """Returns all names that `packaged_config` knows."""
-    return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
+def packaged_names(kind: str = "discussion") -> list[str]:
+    return [*_packaged_files(kind)]
 
 
-def packaged_suite(name: str) -> Path | None:
-    """Returns the file of a packaged benchmark by its name without `.yaml`."""
-    return _FOLDER / "benchmarks" / f"{name}.yaml" if name in packaged_suites() else None
-
-
-def packaged_suites() -> list[str]:
-    """Returns all names that `packaged_suite` knows."""
-    return sorted(path.stem for path in (_FOLDER / "benchmarks").glob("*.yaml"))
-
-
-def packaged_rubric(name: str) -> Path | None:
-    """Returns the file of a packaged rubric by its name without `.yaml`."""
-    return next((path for path in (_FOLDER / "rubrics").glob("*.yaml") if path.stem == name), None)
+def _packaged_files(kind: str) -> dict[str, Path]:
+    return {path.stem: path for path in sorted((_FOLDER / _FOLDERS.get(kind, "")).glob("*.yaml"))}
 
 
 def packaged_tools() -> dict[str, Path]:

@@ -13,7 +13,7 @@ from ..config.documents import Source, YamlText
 from ..config.environment import with_dotenv
 from ..config.judge import load_rubric
 from ..config.loading import LoadedDiscussion, load
-from ..config.packaged import packaged_config, packaged_rubric
+from ..config.packaged import packaged_config
 from ..config.tools import Tools
 from ..conversation import asking
 from ..conversation.manager import ConversationManager
@@ -104,7 +104,7 @@ class FolderTools:
         for model in arguments.models:  # a type may name a module, which would be imported
             self.require_trust(asking.load_question("?", model))
         run_dir = self.run_dir(arguments.run)
-        packaged = packaged_rubric(arguments.rubric)
+        packaged = packaged_config(arguments.rubric, "rubric")
         rubric = load_rubric(arguments.rubric if packaged or not arguments.rubric else self._inside(arguments.rubric))
         most = _smallest(arguments.max_cost, self.max_cost)
         limits, listener = SpendingLimits(most), _ProgressListener(tell)

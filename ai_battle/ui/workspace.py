@@ -13,7 +13,7 @@ from ..benchmark.store import NAME as RESULTS
 from ..config.documents import MAX_BYTES, YAML, YamlText, kind_of, read_text
 from ..config.judge import Rubric, load_rubric, read_rubric
 from ..config.loading import LoadedDiscussion
-from ..config.packaged import description, in_brief, packaged_names, packaged_rubric, require_packaged
+from ..config.packaged import description, in_brief, packaged_config, packaged_names, require_packaged
 from ..config.problems import ConfigProblems
 from ..config.server import load_server
 from ..conversation.reading import FILE as JOURNAL
@@ -111,7 +111,7 @@ class Workspace:
 
     def rubric(self, named: str) -> Rubric:
         """Returns a rubric of the folder or a packaged one; by default the usual one."""
-        return load_rubric(named if not named or packaged_rubric(named) else self._path(named))
+        return load_rubric(named if not named or packaged_config(named, "rubric") else self._path(named))
 
     def run(self, name: str) -> Path:
         """Returns the run directory with that name. Raises `NoSuchRecord` if the folder has none."""

@@ -20,7 +20,7 @@ from ai_battle.benchmark.scorers import ScoredAnswer, numeric, python_tests, reg
 from ai_battle.benchmark.tasks import Task
 from ai_battle.cli import run_command
 from ai_battle.config.editors import json_schema
-from ai_battle.config.packaged import packaged_suite, packaged_suites
+from ai_battle.config.packaged import packaged_config, packaged_names
 from ai_battle.core.messages import ToolCall
 from ai_battle.testing import FakeProviders
 from ai_battle.tools.sandbox import NoFence, choose
@@ -112,9 +112,9 @@ async def test_each_instruction_is_followed_by_one_answer_and_not_by_another() -
             assert (await regex.create().score(task, ScoredAnswer(task.extra[key]))).value == value, (task.id, key)
 
 
-@pytest.mark.parametrize("name", packaged_suites())
+@pytest.mark.parametrize("name", packaged_names("benchmark"))
 def test_a_shipped_suite_fits_the_schema_and_loads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = packaged_suite(name)
+    path = packaged_config(name, "benchmark")
     assert path is not None
     assert not list(Draft202012Validator(json_schema("benchmark")).iter_errors(yaml.safe_load(path.read_text())))
     with FakeProviders.in_thread() as fakes:

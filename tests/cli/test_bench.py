@@ -142,7 +142,10 @@ def test_a_suite_that_is_wrong_is_misused(ai_battle: Run, folder: Path) -> None:
 
     assert shown.code == 2
     assert "benchmark.scorers[0]: scorers has no 'numerik'; did you mean 'numeric'?" in shown.err
-    assert "no suite of this name; did you mean 'first-steps'" in ai_battle("bench", "run", "first-stepz").err
+    assert (
+        "first-stepz: there is no such file; did you mean 'first-steps'?"
+        in ai_battle("bench", "run", "first-stepz").err
+    )
     assert "no-such-suite.yaml: there is no such file" in ai_battle("bench", "run", "no-such-suite.yaml").err
 
 

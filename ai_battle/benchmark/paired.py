@@ -170,11 +170,7 @@ class ComparedPair:
         """The verdict as a sentence."""
         if self.is_decided:
             return f"{self.b} is {self.verdict} than {self.a} by {100 * abs(self.found.mean):.1f} points"
-        if self.verdict == "not enough data":
-            return (
-                f"not enough data on {self.a} and {self.b}; {_sensitivity_text([self])}; {_tasks_needed_text([self])}"
-            )
-        return f"no difference between {self.a} and {self.b} is shown; {_sensitivity_text([self])}"
+        return _undecided_text([self])
 
     @property
     def is_decided(self) -> bool:
@@ -203,26 +199,20 @@ def conclusions(pairs: Sequence[ComparedPair], most: int) -> Iterator[str]:
     if len(decided) > most:
         yield f"further differences that are shown: {len(decided) - most:,}"
     unshown = ([pair for pair in pairs if pair.verdict == each] for each in ("no difference shown", "not enough data"))
-    yield from (_summary_of(alike) for alike in unshown if alike)
+    yield from (_undecided_text(alike) for alike in unshown if alike)
 
 
-def _summary_of(alike: Sequence[ComparedPair]) -> str:
-    """Summarises comparisons with the same verdict."""
+def _undecided_text(alike: Sequence[ComparedPair]) -> str:
+    """Says what comparisons with the same verdict could have shown."""
     first = alike[0]
-    if len(alike) == 1:
-        return first.sentence
-    more = f"; {_tasks_needed_text(alike)}" if first.verdict == "not enough data" else ""
-    return f"{first.verdict} in {len(alike):,} comparisons; {_sensitivity_text(alike)}{more}"
-
-
-def _sensitivity_text(pairs: Sequence[ComparedPair]) -> str:
-    tasks, points = _range([pair.found.count for pair in pairs]), _range([100 * pair.smallest for pair in pairs])
+    which = f"for {first.a} and {first.b}" if len(alike) == 1 else f"in {len(alike):,} comparisons"
+    tasks, points = _range([pair.found.count for pair in alike]), _range([100 * pair.smallest for pair in alike])
     nouns = ("task" if tasks == "1" else "tasks", "point" if points == "1" else "points")
-    return f"with {tasks} {nouns[0]} only differences above {points} {nouns[1]} can be seen"
-
-
-def _tasks_needed_text(pairs: Sequence[ComparedPair]) -> str:
-    return f"{USEFUL_DIFFERENCE * 100:.0f} points need about {_range([pair.tasks_needed for pair in pairs])} tasks"
+    seen = f"with {tasks} {nouns[0]} only differences above {points} {nouns[1]} can be seen"
+    if first.verdict == "not enough data":
+        needed = _range([pair.tasks_needed for pair in alike])
+        seen += f"; {USEFUL_DIFFERENCE * 100:.0f} points need about {needed} tasks"
+    return f"{first.verdict} {which}; {seen}"
 
 
 def _range(numbers: Sequence[float]) -> str:

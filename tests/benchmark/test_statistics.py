@@ -194,7 +194,7 @@ def test_only_tasks_of_both_are_compared() -> None:
     [
         (30, 5, 65, "better", "b is better than a by 25.0 points"),
         (5, 30, 65, "worse", "b is worse than a by 25.0 points"),
-        (6, 6, 288, "no difference shown", "no difference between a and b is shown"),
+        (6, 6, 288, "no difference shown", "no difference shown for a and b; with 300 tasks"),
         (6, 5, 29, "not enough data", "with 40 tasks only differences above 24 points can be seen"),
         (0, 0, 3, "not enough data", "with 3 tasks only differences above 72 points can be seen"),
         (5, 0, 0, "not enough data", "with 5 tasks"),
@@ -222,7 +222,7 @@ def test_many_comparisons_are_summed_up() -> None:
         "10 points need about 262 to 393 tasks",
     ]
     assert list(conclusions(compare_pairs([unsure]), 1)) == [compare_pairs([unsure])[0].sentence]
-    assert compare_pairs([unsure])[0].sentence.startswith("not enough data on a and d; with 2 tasks")
+    assert compare_pairs([unsure])[0].sentence.startswith("not enough data for a and d; with 2 tasks")
 
 
 def _by_task(values: list[float]) -> dict[str, float]:

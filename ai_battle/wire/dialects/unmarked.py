@@ -280,5 +280,9 @@ def _read_input(source: Source, tool: str, at: int, tools: OfferedTools) -> tupl
     is_cut = _UNCLOSED.fullmatch(line) is not None
     if len(names) != 1 or is_cut:
         raise Unreadable(end, cut=is_cut)
-    bare = line[1:-1] if len(line) > 1 and line[0] == line[-1] and line[0] in "\"'`" else line
-    return ToolCall(tool, {names[0]: value_of_type(bare, tools.properties(tool).get(names[0]))}), end
+    return ToolCall(tool, {names[0]: value_of_type(_without_quotes(line), tools.properties(tool).get(names[0]))}), end
+
+
+def _without_quotes(line: str) -> str:
+    is_quoted = len(line) > 1 and line[0] == line[-1] and line[0] in "\"'`"
+    return line[1:-1] if is_quoted else line

@@ -6,6 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from typing import Any, TypeVar
 
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ProviderError, StoreError
@@ -37,6 +38,7 @@ LESSON_LENGTH = 4_000
 EMBEDDING_SECONDS = 2.0
 """Seconds that the embedding model has to answer, because the request waits for it."""
 UNUSED = "Lessons can't be used"
+T = TypeVar("T")
 EXAMPLE_LENGTH = 1_500
 """How many characters of a request, and of an answer, an example shows."""
 
@@ -83,22 +85,19 @@ class Lessons:
 
     async def find(self, prompt: str, place: TextPlace) -> Sequence[Lesson]:
         """Returns the lessons for a request, by its vector if it has one, else by its words. Raises `StoreError`."""
-        query = (await self._open_store(), self._name(), prompt, self.terms.most)
         if place.vector:
-            return await asyncio.to_thread(lessons_near, *query, place)
-        return await asyncio.to_thread(find_lessons, *query)
+            return await self._in_store(lessons_near, prompt, self.terms.most, place)
+        return await self._in_store(find_lessons, prompt, self.terms.most)
 
     async def draw(self) -> bool:
         """Decides at random whether lessons are left out this time. Raises `StoreError`."""
-        known = await asyncio.to_thread(without_lessons, await self._open_store(), self._name())
+        known = await self._in_store(without_lessons)
         return self._random.random() < (CONTROL_SHARE if known.requests < KNOWN else SELDOM)
 
     async def record(self, lessons: Sequence[Lesson], *, shown: bool, asked: bool) -> None:
         """Records whether help was asked for with, or without, these lessons. Raises `StoreError`."""
-        if not lessons:
-            return
-        keys, store = [lesson.key for lesson in lessons], await self._open_store()
-        await asyncio.to_thread(record_use, store, self._name(), keys, shown=shown, asked=asked)
+        if lessons:
+            await self._in_store(record_use, [lesson.key for lesson in lessons], shown=shown, asked=asked)
 
     async def learn(self, prompt: str, answer: str, wrong: str, place: TextPlace | None = None) -> str:
         """Keeps a lesson and returns its key; empty if there is nothing new to learn. Raises `StoreError`."""
@@ -106,8 +105,7 @@ class Lessons:
         if not (question and accepted) or max(len(question), len(accepted)) > LESSON_LENGTH:
             return ""
         place = await self.place(prompt, ignore) if place is None else place
-        kept = (await self._open_store(), self._name(), question, accepted, lacking, place)
-        return await asyncio.to_thread(keep_lesson, *kept)
+        return await self._in_store(keep_lesson, question, accepted, lacking, place)
 
     async def place(self, prompt: str, emit: Emit) -> TextPlace:
         """Returns a request's embedding, or `NOWHERE`.
@@ -148,16 +146,13 @@ class Lessons:
         if store:
             store.close()
 
-    async def _open_store(self) -> EvidenceStore:
-        async with self._opening:
-            if self._store is None:
-                self._store = await asyncio.to_thread(EvidenceStore, self.terms.place)
-            return self._store
-
-    def _name(self) -> str:
-        """Returns the pair's name, extended by the payer if that is a server's key."""
+    async def _in_store(self, work: Callable[..., T], *values: Any, **more: Any) -> T:
+        """Calls `work` in a thread with the store and the pair's name, extended by the payer if that is a server's key."""
         who = next((budget.payer for budget in open_budgets()), "")
-        return self.terms.pair if who in ("", RUN) else f"{self.terms.pair} / {who}"
+        name = self.terms.pair if who in ("", RUN) else f"{self.terms.pair} / {who}"
+        async with self._opening:
+            self._store = store = self._store or await asyncio.to_thread(EvidenceStore, self.terms.place)
+        return await asyncio.to_thread(work, store, name, *values, **more)
 
 
 class _PairWithLessons(ClientWrapper):

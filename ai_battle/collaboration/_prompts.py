@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -113,10 +113,15 @@ def advice_request(prompt: str, case: HelpCase, sees: Sees, **options: Any) -> M
     """Returns the request for advice on a case, by the packaged `prompt`. It has no tools, so that none is called."""
     shown = "\n\n".join(filter(None, _sections(case, sees)))
     reason = HIDDEN_REASON if sees == "prompt" else case.reason or HIDDEN_REASON
+    asked = Text(packaged_prompt(prompt, case=shown, reason=reason))
+    return _helper_request(case, packaged_prompt("helper"), (asked,), options)
+
+
+def _helper_request(case: HelpCase, system: str, texts: Iterable[Text], options: Mapping[str, Any]) -> ModelRequest:
+    """Returns a request for words about a case: the prompt's pictures and these texts, without tools."""
     pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
-    own_message = Message("user", (*pictures, Text(packaged_prompt(prompt, case=shown, reason=reason))))
-    system, wants = packaged_prompt("helper"), case.request.wants
-    return ModelRequest((own_message,), system, tool_choice="none", options=options, wants=wants)
+    message = Message("user", (*pictures, *texts))
+    return ModelRequest((message,), system, tool_choice="none", options=options, wants=case.request.wants)
 
 
 def consultation(
@@ -138,14 +143,9 @@ def consultation(
     stable = sections(tools=tools_text(case.request.tools), instructions=case.request.system)
     new = sections(earlier_advice=earlier, check=excerpt(case.report, RESULT_CHARACTERS), question=question)
     reason = HIDDEN_REASON if sees == "prompt" else case.reason or "it wants to know how to go on."
-    pictures = (part for message in case.prompt for part in message.parts if isinstance(part, Image | Document))
-    texts = _texts(messages[sees], caching)
-    own_message = Message(
-        "user", (*pictures, *texts, Text(packaged_prompt("advisor_question", case=new, reason=reason)))
-    )
+    texts = (*_texts(messages[sees], caching), Text(packaged_prompt("advisor_question", case=new, reason=reason)))
     system = "\n\n".join(filter(None, (packaged_prompt("advisor"), stable)))
-    options, wants = {"max_tokens": max_tokens}, case.request.wants
-    return ModelRequest((own_message,), system, tool_choice="none", options=options, wants=wants)
+    return _helper_request(case, system, texts, {"max_tokens": max_tokens})
 
 
 def _texts(messages: Sequence[Message], caching: str) -> list[Text]:

@@ -21,7 +21,7 @@ from ._documents import (
     pieces,
     split_request,
 )
-from ._prompts import data_section, packaged_prompt, with_note
+from ._prompts import HelpCase, data_section, packaged_prompt, request_in_place, with_note
 from ._turn import Helping, Turn
 from ._wrappers import MutedClient
 
@@ -112,19 +112,12 @@ class Minion(Strategy):
             urge="It is the last one: answer or abstain, no more questions." if number == self.rounds else "",
             notes=session.notes_section,
         )
-        request = self._question(session.split.question)
+        request = request_in_place(HelpCase(session.split.question), self.helping.sees)
         system = "\n\n".join(
             filter(None, (packaged_prompt("minion_lead"), data_section("instructions", request.system)))
         )
         request = replace(request, system=system, tools=(), tool_choice="auto", output_schema=DECISION, options={})
         return with_note(request, note)
-
-    def _question(self, question: ModelRequest) -> ModelRequest:
-        """Returns what the large model may see of the request: everything, or the prompt alone."""
-        if self.helping.sees == "history":
-            return question
-        last = max((n for n, message in enumerate(question.messages) if message.role == "user"), default=0)
-        return replace(question, messages=question.messages[last : last + 1], system="", extra={})
 
     async def _search(self, session: ReadingSession, questions: Sequence[str]) -> None:
         """Asks all questions about each piece, and notes the findings."""

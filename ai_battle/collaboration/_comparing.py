@@ -13,7 +13,7 @@ from ..judging.assessment import Context
 from ..wire.dialects.thinking import without_thought
 from ._checks import Check
 from ._documents import json_object
-from ._prompts import HelpCase, Sees, data_section, excerpt, packaged_prompt, request_in_place, with_note
+from ._prompts import HelpCase, Sees, excerpt, labelled_answers, packaged_prompt, request_in_place, with_note
 
 MOST_SHOWN = 16_000
 """How many characters of an answer a judge reads."""
@@ -57,10 +57,9 @@ class BlindJudge:
 
     async def _preference(self, request: ModelRequest, answers: Sequence[str]) -> tuple[str, str]:
         """Returns which answer the model prefers (a, b or same) and why."""
-        texts = zip("AB", (excerpt(answer, MOST_SHOWN) for answer in answers), strict=True)
-        sections = "\n\n".join(f"Answer {label}:\n{data_section('answer', text)}" for label, text in texts)
+        shown = labelled_answers(excerpt(answer, MOST_SHOWN) for answer in answers)
         question = with_note(
-            request_in_place(HelpCase(request), self.sees), packaged_prompt("comparison", answers=sections)
+            request_in_place(HelpCase(request), self.sees), packaged_prompt("comparison", answers=shown)
         )
         options = {"max_tokens": MOST_WRITTEN}
         question = replace(question, tool_choice="none", output_schema=SCHEMA, options=options, wants=WHOLE_ANSWER)

@@ -147,7 +147,7 @@ class Lessons:
             store.close()
 
     async def _in_store(self, work: Callable[..., T], *values: Any, **more: Any) -> T:
-        """Calls `work` in a thread with the store and the pair's name, extended by the payer if that is a server's key."""
+        """Calls `work` in a thread, with the store and the pair's name; each key of a server has a name of its own."""
         who = next((budget.payer for budget in open_budgets()), "")
         name = self.terms.pair if who in ("", RUN) else f"{self.terms.pair} / {who}"
         async with self._opening:

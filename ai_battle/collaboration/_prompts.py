@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from string import ascii_uppercase
 from typing import Any, Literal
 
 from ..core.exchange import ModelRequest, ModelResponse, ToolSpec, estimate_text
@@ -41,6 +42,12 @@ def packaged_prompt(name: str, **values: str) -> str:
 def data_section(tag: str, text: str) -> str:
     """Wraps a text in tags that nothing inside can open or close; empty for an empty text."""
     return f"<{tag}>\n{_tags(tag).sub('&lt;', text).strip()}\n</{tag}>" if text.strip() else ""
+
+
+def labelled_answers(texts: Iterable[str]) -> str:
+    """Renders answers as data under the letters A, B and so on."""
+    labelled = zip(ascii_uppercase, texts, strict=False)
+    return "\n\n".join(f"Answer {label}:\n{data_section('answer', text)}" for label, text in labelled)
 
 
 def excerpt(text: str, characters: int) -> str:

@@ -18,7 +18,7 @@ from ..core.traits import CalledModel, StrategyTraits
 from ..wire.dialects.thinking import without_thought
 from ._attempts import Strategy, find_form_problem
 from ._checks import OTHER_ANSWER_REASON
-from ._prompts import HelpCase, bounded_text, data_section, excerpt, packaged_prompt, request_in_place, with_note
+from ._prompts import HelpCase, bounded_text, excerpt, labelled_answers, packaged_prompt, request_in_place, with_note
 from ._ranking import (
     LABELS,
     SCHEMA,
@@ -202,8 +202,7 @@ class DeliberationSession:
         request = request_in_place(HelpCase(self.request), self.turn.helping.sees)
         room = MOST_SHOWN // len(order)
         texts = (excerpt(bounded_text(self.answers[number].response.message), room) for number in order)
-        sections = (f"Answer {LABELS[place]}:\n{data_section('answer', text)}" for place, text in enumerate(texts))
-        note = packaged_prompt(prompt, answers="\n\n".join(sections), **values)
+        note = packaged_prompt(prompt, answers=labelled_answers(texts), **values)
         return replace(with_note(request, note), tool_choice="none", output_schema=None)
 
     def _row(self, standing: Standing) -> Mapping[str, Any]:

@@ -54,6 +54,16 @@ def test_a_strategy_without_retries_takes_recorded_answers(tmp_path: Path, strat
     assert load(written, base=tmp_path).settings[0].is_recorded
 
 
+def test_all_rows_of_a_dataset_that_are_wrong_are_told_at_once(tmp_path: Path) -> None:
+    rows = [{"prompt": "Is it?", "reference": "yes"}, {"promt": "Is it?"}, {"prompt": ""}, *[{"reference": "no"}] * 6]
+    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    settings = [{"name": "x", "model": KNOWS}]
+    with pytest.raises(ConfigError) as found:
+        load({"benchmark": {"datasets": "rows.jsonl", "scorers": ["exact"], "settings": settings}}, base=tmp_path)
+    assert [f"rows.jsonl:{line}:" in str(found.value) for line in range(1, 8)] == [False, *[True] * 5, False]
+    assert str(found.value).endswith("3 more rows are wrong")
+
+
 def test_a_grid_takes_models_too(tmp_path: Path) -> None:
     grid = {"model": ["ollama/phi4", "ollama/gemma3:1b"]}
     loaded = load(suite(tmp_path, {"name": "local", "grid": grid}), base=tmp_path)

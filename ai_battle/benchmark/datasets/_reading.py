@@ -18,6 +18,7 @@ from ..tasks import Task
 from . import PLACE_KEY
 
 LONGEST_LINE = 16 << 20
+LISTED_ROWS = 5
 OBJECT_PER_LINE = "each line has to be an object of its own"
 
 
@@ -75,7 +76,15 @@ class RowDataset:
     fits: Callable[[Mapping[str, Any]], bool] = lambda row: True
 
     def read(self, path: Path) -> Iterator[Task]:
-        return map(self.task, self.rows(path))
+        wrong: list[str] = []
+        for row in self.rows(path):
+            try:
+                yield self.task(row)
+            except ConfigError as error:
+                wrong.append(str(error))
+        if wrong:
+            more = f"\n{len(wrong) - LISTED_ROWS:,} more rows are wrong" if len(wrong) > LISTED_ROWS else ""
+            raise ConfigError("\n".join(wrong[:LISTED_ROWS]) + more)
 
 
 def csv_rows(path: Path) -> Iterator[DatasetRow]:

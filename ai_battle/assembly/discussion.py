@@ -11,9 +11,8 @@ from .. import assembly
 from ..config.collaboration import HelperSettings, PairLimits
 from ..config.discussion import Discussion
 from ..config.loading import LoadedDiscussion
-from ..config.participants import ParticipantSettings
+from ..config.participants import ParticipantSettings, Provider
 from ..config.problems import ConfigProblems, Problem
-from ..config.providers import Provider
 from ..core import plugins
 from ..core.client import ModelClient
 from ..core.errors import ConfigError

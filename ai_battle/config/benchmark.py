@@ -6,7 +6,7 @@ from pydantic import Field
 
 from .collaboration import Help, Helper
 from .discussion import Timeouts
-from .providers import BaseDirectory, ModelFile
+from .participants import BaseDirectory, ModelFile
 from .tools import Sandbox
 from .values import (
     AS_NUMBER,

@@ -9,9 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from .collaboration import Collaboration, HelperSettings, Pair
 from .judge import AnyJudge
-from .participants import ParticipantSettings
+from .participants import BaseDirectory, ModelFile, ParticipantSettings
 from .phases import Phases, Visibility
-from .providers import BaseDirectory, ModelFile
 from .tools import AnyTools, Sandbox
 from .values import (
     AS_NUMBER,
@@ -147,15 +146,6 @@ class StopCondition(Section):
     cost_usd: Amount | None = Field(default=None, description="When this many dollars are spent.", examples=[0.5])
     tokens: Positive | None = Field(default=None, description="When this many tokens are used.")
     seconds: Seconds | None = Field(default=None, description="When this much time has passed.", examples=[600])
-
-    @property
-    def kind(self) -> str:
-        """The name of the key that is set."""
-        return next(iter(self.model_fields_set))
-
-    @property
-    def value(self) -> Any:
-        return getattr(self, self.kind)
 
 
 AnyStop = Annotated[StopCondition, ShortSpelling(_stop, {"type": "array", "items": {"type": "object"}})]
@@ -375,7 +365,3 @@ class DiscussionFile(ModelFile):
 
     discussion: Discussion = Field(description="The conversation.")
     base_directory: BaseDirectory = ""
-
-    @property
-    def established_facts(self) -> object:
-        return self.discussion.established_facts

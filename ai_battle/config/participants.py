@@ -1,15 +1,16 @@
-"""The schema of a participant: its model, what the model can do, how it speaks, or its script."""
+"""The schema of a participant: its model, how that is reached, what it can do, how it speaks, or its script."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from .tools import Approval
 from .values import (
     AS_NUMBER,
+    MAX_COUNT,
     Amount,
     Count,
     Flag,
@@ -20,6 +21,7 @@ from .values import (
     Section,
     Share,
     ShortSpelling,
+    free,
     short_for,
 )
 
@@ -233,3 +235,63 @@ class ParticipantSettings(ModelSettings):
         if not type_.strip() and info.data.get("role") != "user":
             raise PydanticCustomError("no_type", "is missing: say which model this is, for example ollama/phi4")
         return type_.strip()
+
+
+class Provider(Section):
+    """How to reach a provider. Other names with a `base_url` are OpenAI-compatible endpoints.
+
+    A plug-in may have its own options, which are checked with the models.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    base_url: str = Field(default="", description="Address of the API.", examples=["http://127.0.0.1:8080/v1"])
+    api_key: str = Field(
+        default="", description="The key; better from the environment.", examples=["${OPENAI_API_KEY}"], repr=False
+    )
+    headers: dict[str, str] = Field(default={}, description="Further HTTP headers.", repr=False)
+    api_version: str = Field(default="", description="Version of the API.", examples=["2023-06-01"])
+    transport: Literal["aiohttp", "sdk"] = Field(
+        default="aiohttp", description="aiohttp, or the official SDK's client."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_free_options(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict):
+            return raw
+        return {key: value if key in cls.model_fields else free(value) for key, value in raw.items()}
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Hides the options of plug-ins, as any of them may be secret."""
+        return [(name, value) for name, value in super().__repr_args__() if name in type(self).model_fields]
+
+
+class Price(Section):
+    """Dollars per million tokens."""
+
+    input: Amount = Field(description="Tokens read.", examples=[2.5])
+    output: Amount = Field(description="Tokens written.", examples=[10])
+    cache_read: Amount | None = Field(
+        default=None, description="Tokens read from the provider's cache; default: as input."
+    )
+    cache_write: Amount | None = Field(
+        default=None, description="Tokens written to the provider's cache; default: as input."
+    )
+
+
+class ModelFile(Section):
+    """The sections that every kind of file with models has."""
+
+    providers: dict[Name, Provider] = Field(default={}, description="Addresses and keys by provider.")
+    prices: dict[Name, Price] = Field(
+        default={}, description="Prices by model type, where the built-in ones are wrong."
+    )
+    context_windows: dict[Name, Annotated[int, Field(ge=64, le=MAX_COUNT), AS_NUMBER]] = Field(
+        default={}, description="Context sizes in tokens by model type."
+    )
+
+
+BaseDirectory = Annotated[
+    str, Field(description="Where relative paths start and .env is read; by default the folder of this file.")
+]

@@ -12,8 +12,8 @@ from ..core.errors import ConfigError
 from ..core.texts import public_url
 from .collaboration import Helper, UsedHelp
 from .documents import ConfigDocument, FileKind, Source, checked_section, read_document
+from .participants import ModelFile
 from .problems import KeyPath, Problem
-from .providers import ModelFile
 from .rewriting import rename_keys_below, with_default
 from .tree import Node, PlainScalar
 from .values import (

@@ -22,8 +22,8 @@ from ..wire.advice import (
 )
 from ..wire.bodies import PatternSearch
 from .apis import MESSAGES
+from .clients import Route, Routes
 from .errors import Denied, NoRoute
-from .routes import Route, Routes
 from .streaming import ServedRequest
 
 ENCRYPTED_ADVICE = PatternSearch(rb'"advisor_redacted_result"', 25)

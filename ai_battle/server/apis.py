@@ -1,6 +1,7 @@
-"""The APIs that clients use, and what differs between them."""
+"""The APIs that clients use, what differs between them, and how each lists the models."""
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,14 +18,18 @@ from ..wire.blocks import BlockWriter
 from ..wire.bodies import EMPTY_VALUES, own
 from ..wire.openai import served as chat
 from ..wire.requests import decode_body, with_pairs
+from .clients import Route, Routes
 from .errors import Denied
-from .routes import Route
 from .stores import Items, ResponseStore
 
 LONGEST_NAME = 256
 """Characters of a model's name."""
 HAS_WORDS = re.compile(rb'"(?:content|text)"\s*:\s*"(?:\s|\\[nrt])*(?:[^"\s\\]|\\[^nrt])').search
 """Finds the first words in messages that are still JSON."""
+MAX_MODELS = 1000
+"""Models on one page, the limit of Anthropic's API."""
+START_TIME = int(time.time())
+CREATED = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(START_TIME))
 _ALL_KNOWN = "no foreign types"
 _KEPT = {"chat": "openai", "messages": "anthropic"}
 """The key in an `extra` of the fields that an upstream with this API is sent."""
@@ -296,3 +301,39 @@ def _items(given: Any) -> Items:
 MESSAGES = Api("messages", anthropic, ("anthropic-beta", VERSION))
 CHAT = Api("chat", chat)
 RESPONSES = Api("responses", responses, passes=False)
+
+
+def is_anthropic(headers: Mapping[str, str]) -> bool:
+    return "anthropic-version" in headers
+
+
+def model_entry(route: Route, headers: Mapping[str, str]) -> dict[str, Any]:
+    if is_anthropic(headers):
+        return {"type": "model", "id": route.name, "display_name": route.name, "created_at": CREATED}
+    facts = {"created": START_TIME, "owned_by": "ai-battle", "served_by": [*route.models]}
+    return {"id": route.name, "object": "model", **facts}
+
+
+def model_list(routes: Routes, headers: Mapping[str, str], query: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the list of models. `query` selects a page in Anthropic's API. Raises `ConfigError`.
+
+    Clients of that API show only ids that look like its vendor's; the others are listed all the same.
+    """
+    data = [model_entry(route, headers) for route in routes]
+    if not is_anthropic(headers):
+        return {"object": "list", "data": data}
+    data, has_more = _page(data, query)
+    ends = {"first_id": data[0]["id"] if data else None, "last_id": data[-1]["id"] if data else None}
+    return {"data": data, "has_more": has_more, **ends}
+
+
+def _page(data: list[dict[str, Any]], query: Mapping[str, str]) -> tuple[list[dict[str, Any]], bool]:
+    """Returns the models after or before the named one, and whether there are more."""
+    limit = query.get("limit", str(MAX_MODELS))
+    if not (limit.isascii() and limit.isdecimal() and 1 <= int(limit[:5]) <= MAX_MODELS):
+        raise ConfigError(f"limit must be a whole number from 1 to {MAX_MODELS}.")
+    ids = [each["id"] for each in data]
+    after, before = query.get("after_id", ""), query.get("before_id", "")
+    rest = data[ids.index(after) + 1 if after in ids else 0 : ids.index(before) if before in ids else None]
+    most = int(limit)
+    return (rest[-most:] if before else rest[:most]), len(rest) > most

@@ -22,10 +22,9 @@ from ..providers._breaker import upstream_at
 from ..wire.blocks import Failure
 from ..wire.requests import decode_body_and_head
 from .admission import read_body
-from .apis import CHAT, MESSAGES, RESPONSES, Api, Conversation, model_in
+from .apis import CHAT, MESSAGES, RESPONSES, Api, Conversation, is_anthropic, model_entry, model_in, model_list
 from .errors import ClientDisconnected, Crashed, Denied, client_failure, retry_headers
 from .metrics import RequestStats
-from .routes import is_anthropic, model_entry, model_list
 from .state import ServerState
 from .streaming import ClientStream, ServedRequest
 
@@ -263,4 +262,8 @@ def _has_key(state: ServerState, http: web.Request) -> bool:
 
 
 OPERATING = {"/": _health, "/healthz": _health, "/readyz": _readiness, "/metrics": _metrics, "/pairs": _pairs}
-METHODS = {**dict.fromkeys((*APIS, COUNT), "POST"), **dict.fromkeys((*MODELS, *OPERATING), "GET, HEAD")}
+METHODS = {
+    **dict.fromkeys((*APIS, COUNT), "POST"),
+    RESPONSE: "GET, DELETE",
+    **dict.fromkeys((*MODELS, *OPERATING), "GET, HEAD"),
+}

@@ -21,8 +21,7 @@ from ..providers._endpoints import GATEWAY, provider_traits
 from ..providers._names import parse
 from ..providers.person import NAME as PERSON
 from .advisors import AdvisorPolicy, AdvisorRule
-from .clients import PlanCachingClient, SigningClient, ToolFallback
-from .routes import Route, Routes
+from .clients import PlanCachingClient, Route, Routes, SigningClient, ToolFallback
 from .state import Deployment, require_webhook
 
 TIER_WORDS = {"opus": "big", "sonnet": "middle", "haiku": "small"}

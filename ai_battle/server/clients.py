@@ -1,9 +1,9 @@
-"""Clients that the server wraps around its models: tool calls in text, signatures of calls, cached plans."""
+"""Routes, and the clients that the server wraps around their models: tool calls in text, signatures, cached plans."""
 
 import asyncio
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,7 +17,10 @@ from ..core.errors import ProviderError, StoreError
 from ..core.events import Emit, TextDelta, ignore
 from ..core.exchange import ModelRequest, ModelResponse
 from ..core.messages import Message, Part, ToolCall, assistant
+from ..core.plugins import near
 from ..providers._capabilities import RefusalMemory
+from ..providers._endpoints import provider_traits
+from .errors import NoRoute
 from .stores import ResponseStore
 
 TOOLS = "tools"
@@ -25,6 +28,52 @@ MOST_FETCHED = 500
 """Values that are asked of a store at once; of more, the latest."""
 LONGEST_EXTRA = 32_768
 """Bytes of a call's signatures; longer ones are not kept."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """A name that answers. `make` returns a client for one request; state kept between requests is shared behind it.
+
+    `strategy` is empty for a model that answers alone; `models` are those that may be called. `api` is the name of the
+    upstream's API if requests in that API are passed on unchanged.
+    """
+
+    name: str
+    make: Callable[[], ModelClient] = field(repr=False)
+    strategy: str = ""
+    models: tuple[str, ...] = ()
+    api: str = ""
+
+    @property
+    def is_direct(self) -> bool:
+        return not self.strategy
+
+    @property
+    def provider(self) -> str:
+        """The provider of the model that answers first."""
+        return self.models[0].partition("/")[0] if self.models else ""
+
+    @cached_property
+    def upstream_api(self) -> str:
+        """The served API that this model speaks, or empty if its API is another."""
+        return provider_traits(self.provider).api
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """The listed routes, by name; `other` finds or builds one for any other name, or returns None."""
+
+    named: Mapping[str, Route] = field(default_factory=dict)
+    other: Callable[[str], Route | None] = lambda name: None
+
+    def __iter__(self) -> Iterator[Route]:
+        return iter(self.named.values())
+
+    def find(self, name: str) -> Route:
+        """Raises `NoRoute` suggesting a similar name."""
+        if route := self.named.get(name) or self.other(name):
+            return route
+        raise NoRoute(f"there is no model {name!r} here{near(name, [*self.named])}")
 
 
 class ToolFallback(ClientWrapper):

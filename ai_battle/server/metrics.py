@@ -16,9 +16,9 @@ from ..core.events import AttemptFailed, Event, Warned
 from ..core.exchange import Usage
 from ..core.helping import NOT_NEEDED, VERIFICATION, BoostStep, HelpArrival, HelpFailed
 from ..core.ledger import Budget
+from .clients import Route
 from .errors import BrokenStream, Crashed, Denied, client_failure
 from .keys import ANYBODY
-from .routes import Route
 
 CLIENT_LEFT = 499
 """The status in log and metrics for a client that did not wait for its answer."""

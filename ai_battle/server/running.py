@@ -22,8 +22,7 @@ from .app import create_app
 from .config import ConfigSource, ServerConfig, Stamps, file_stamps
 from .logs import ConnectionLog, Write
 from .state import ServerState
-from .upstreams import sharing_upstreams
-from .workers import LISTEN_BACKLOG, Command, Supervisor, Worker, address_of, take_places
+from .workers import LISTEN_BACKLOG, Command, Supervisor, Worker, address_of, sharing_upstreams, take_places
 
 POLL_SECONDS = 1.0
 """Seconds between two checks of the file for changes."""

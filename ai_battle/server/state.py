@@ -20,12 +20,11 @@ from ..wire.blocks import Failure
 from .admission import Admission, Closing
 from .advisors import AdvisorPolicy
 from .apis import Conversation
-from .clients import SharedCache
+from .clients import Routes, SharedCache
 from .errors import Denied, NoRoute, client_failure, with_requested_name, without_addresses
 from .keys import KeyBudgets, Keys, other_limits
 from .logs import RequestLog
 from .metrics import GAUGES, Metrics, RequestStats
-from .routes import Routes
 from .stores import RedisStore, ResponseStore, SqliteStore
 from .streaming import USUAL, StreamTiming
 from .workers import Worker

@@ -14,9 +14,9 @@ from ..core.exchange import ModelResponse
 from ..core.tooling import ToolCalled, ToolReturned
 from ..wire.blocks import BlockWriter, Failure
 from .apis import Api, ApiRequest, Conversation
+from .clients import Route
 from .errors import BrokenStream, ClientDisconnected
 from .metrics import RequestStats
-from .routes import Route
 
 EVENT_STREAM = {
     "content-type": "text/event-stream; charset=utf-8",

@@ -6,8 +6,7 @@ from typing import Any
 import yaml
 
 from ai_battle.config.editors import json_schema
-from ai_battle.config.participants import ModelSettings
-from ai_battle.config.providers import ModelFile
+from ai_battle.config.participants import ModelFile, ModelSettings
 from ai_battle.config.rewriting import DISCUSSION_KEYS, TOP_KEYS
 from ai_battle.providers.scripted import FAULTS
 

@@ -87,8 +87,8 @@ def test_every_documented_key_is_read(load_text: Load) -> None:
     assert [entry.say for entry in model2.script] == ["Hello.", "no", ""]
     assert model2.script[1].call[0].parameters == {"a": 1}
     assert discussion.stop is not None
-    assert [condition.kind for condition in discussion.stop.any] == ["max_messages", "phrase", "all"]
-    assert discussion.stop.any[0].value == 40
+    assert [each.model_fields_set for each in discussion.stop.any] == [{"max_messages"}, {"phrase"}, {"all"}]
+    assert discussion.stop.any[0].max_messages == 40
     assert discussion.timeouts.retry_count == 2
     assert discussion.input_files is not None
     assert [file.path for file in discussion.input_files.files] == ["a.py", "b.png"]
@@ -208,7 +208,7 @@ def test_several_conditions_are_short_for_any(load_text: Load, stop: str) -> Non
     condition = load_text(f"{SMALL}  stop: {stop}\n").file.discussion.stop
 
     assert condition is not None
-    assert [inner.kind for inner in condition.any] == ["phrase", "consensus"]
+    assert [inner.model_fields_set for inner in condition.any] == [{"phrase"}, {"consensus"}]
 
 
 def test_a_byte_order_mark_does_no_harm(write_config: Written) -> None:

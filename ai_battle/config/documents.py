@@ -229,14 +229,17 @@ def _validate(schema: type[Section], values: Any, tree: Node) -> tuple[Section |
 S = TypeVar("S", bound=Section)
 
 
-def checked_section(schema: type[S], values: Mapping[str, Any]) -> S:
-    """Validates a section from a program. Raises `ConfigError` with all problems, in the words of the file."""
+def checked_section(schema: type[S], values: Mapping[str, Any], *place: str) -> S:
+    """Validates a section from a program. Raises `ConfigError` with all problems, in the words of the file.
+
+    The problems are told as those of `place`.
+    """
     tree = from_python(values)
     try:
         return schema.model_validate(values)
     except ValidationError as error:
         found = problems_of(error, schema, tree)
-    raise ConfigError("; ".join(f"{dotted_path(problem.path)} {problem.message}" for problem in found))
+    raise ConfigError("; ".join(f"{dotted_path((*place, *problem.path))} {problem.message}" for problem in found))
 
 
 def _drop(path: KeyPath, values: Any) -> None:

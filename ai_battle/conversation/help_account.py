@@ -87,7 +87,7 @@ class HelpAccount:
     large: Mapping[str, Cost] = field(default_factory=dict)
     _rows: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
     _turn: defaultdict[tuple[str, Role], _Row] = field(default_factory=lambda: defaultdict(_Row))
-    _arrivals: defaultdict[str, _TurnHelp] = field(default_factory=lambda: defaultdict(_TurnHelp))
+    _arrivals: dict[str, _TurnHelp] = field(default_factory=dict)
     asked: Counter[str] = field(default_factory=Counter)
     _turns: int = 0
     _helped: int = 0
@@ -97,8 +97,6 @@ class HelpAccount:
     _all_large: float | None = 0.0
 
     def apply(self, event: Event) -> None:
-        if isinstance(event, HelpAsked) or (isinstance(event, _ARRIVAL_EVENTS) and event.speaker in self._arrivals):
-            self._arrivals[event.speaker].apply(event)
         match event:
             case TurnStarted(speaker=speaker):
                 self._begin_turn(speaker)
@@ -106,11 +104,14 @@ class HelpAccount:
                 self._count(event)
             case HelpAsked(speaker=speaker):
                 self.asked[speaker] += 1
+                self._arrivals.setdefault(speaker, _TurnHelp())
             case AnswersCompared(is_replaced=is_replaced):
                 self._compared += 1
                 self._replaced += is_replaced
             case TurnFinished() | TurnFailed():
                 self._end_turn(event)
+        if isinstance(event, _ARRIVAL_EVENTS) and (arrival := self._arrivals.get(event.speaker)):
+            arrival.apply(event)
 
     def _count(self, event: ModelReplied | DraftDropped) -> None:
         for rows in (self._rows, self._turn) if event.speaker in self.large else (self._rows,):
@@ -148,10 +149,12 @@ class HelpAccount:
         if isinstance(event, TurnFailed):
             return
         self._turns += not self.large or speaker in self.large
-        self._helped += bool(arrival and arrival.has_come)
+        latest = _Row()
+        if arrival:
+            self._helped += arrival.has_come
+            latest = arrival.latest
         if cost := self.large.get(speaker):
-            usage = _answer_usage(mine, arrival.latest if arrival else _Row())
-            paid, before = cost(usage) if usage else None, self._all_large
+            paid, before = _answer_cost(cost, mine, latest), self._all_large
             self._all_large = None if paid is None or before is None else round(before + paid, DOLLAR_DIGITS)
 
     def _kept_rows(self) -> Iterator[Mapping[str, Any]]:
@@ -167,10 +170,11 @@ class HelpAccount:
                 yield _row(speaker, "wasted", sum(row.dropped for row in dropped), wasted, 0.0)
 
 
-def _answer_usage(rows: Mapping[Role, _Row], latest: _Row) -> Usage | None:
-    """Returns the usage of the answer itself: the participant's own, or that of the model that answered for it."""
+def _answer_cost(cost: Cost, rows: Mapping[Role, _Row], latest: _Row) -> float | None:
+    """Prices the answer itself: the participant's own, or that of the model that answered for it."""
     own, *others = (rows.get(role, _Row()) for role in _ANSWER_ROLES)
-    return next((row.kept_usage for row in (own, latest, *others) if row.kept_calls > 0), None)
+    usage = next((row.kept_usage for row in (own, latest, *others) if row.kept_calls > 0), None)
+    return cost(usage) if usage else None
 
 
 def _row(participant: str, role: str, calls: int, usage: Usage, seconds: float) -> Mapping[str, Any]:

@@ -171,15 +171,14 @@ def span(operation: Operation, subject: str, **values: Any) -> AbstractContextMa
     return nullcontext({})
 
 
+@contextmanager
 def request_span(
     telemetry: Telemetry | None, method: str, path: str, headers: Mapping[str, str]
-) -> AbstractContextManager[Attributes]:
+) -> Iterator[Attributes]:
     """Opens the span of a request that a client sent, as a child of the trace that its headers name."""
-    return _request_span(telemetry, method, path, headers) if telemetry else nullcontext({})
-
-
-@contextmanager
-def _request_span(telemetry: Telemetry, method: str, path: str, headers: Mapping[str, str]) -> Iterator[Attributes]:
+    if not telemetry:
+        yield {}
+        return
     token = telemetry.context.attach(telemetry.propagate.extract(headers))
     try:
         with (

@@ -6,8 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic_core import from_json
+
 from ...core.client import ClientWrapper, ModelClient
-from ...core.events import AttemptFailed, Emit, Event, TextDelta, ignore
+from ...core.events import AttemptFailed, DraftDelta, Emit, Event, TextDelta, ignore
 from ...core.exchange import ModelRequest, ModelResponse, ToolSpec, object_schema
 from ...core.messages import Message, ToolCall, ToolResult, assistant, user
 from ...wire.dialects.reader import StreamingReader, read
@@ -146,19 +148,22 @@ class ToolUseProtocol:
 
 
 class JsonTools(ClientWrapper):
-    """`client` that answers with `{"toolCalls": [...], "content": ..., "needsMoreWork": ...}`."""
+    """`client` that answers with `{"toolCalls": [...], "content": ..., "needsMoreWork": ...}`.
+
+    While it streams, the content is a draft, since only the end of the object tells whether it is the answer.
+    """
 
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         if not request.tools or request.tool_choice == "none":
             return await self.client.complete(without_tools(request), emit)
         held = _with_answer_schema(request)
-        response = await self.client.complete(held, _without_text(emit))
+        response = await self.client.complete(held, _ContentDrafts(emit))
         results = answers.results_in(request.messages)
         answer = _read(response, request.tools, results)
         if answer.needs_more and not answer.calls:
             first, usage = answer, response.usage
             held = replace(held, messages=(*held.messages, assistant(response.text), user(GO_ON)))
-            response = await self.client.complete(held, _without_text(emit))
+            response = await self.client.complete(held, _ContentDrafts(emit))
             response = replace(response, usage=usage + response.usage)
             answer = _read(response, request.tools, results)
             if not answer.content and not answer.calls:  # the first attempt counts after all
@@ -239,11 +244,39 @@ def _answer(reading: Reading, tools: tuple[ToolSpec, ...], content: str) -> _Jso
     return _JsonAnswer(content, reading.calls, unread=answers.problems_in(reading, tools))
 
 
-def _without_text(emit: Emit) -> Emit:
-    """Passes every event on but text: only the end of the object tells whether its content is the answer."""
+class _ContentDrafts:
+    """Emits the `content` of a JSON object as drafts while the object still streams in."""
 
-    async def rest(event: Event) -> None:
-        if not isinstance(event, TextDelta):
-            await emit(event)
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._begin()
 
-    return rest
+    def _begin(self) -> None:
+        self._parts: list[str] = []
+        self._size = self._due = self._sent = 0
+
+    async def __call__(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            self._parts.append(event.text)
+            self._size += len(event.text)
+            if self._size >= self._due and (more := self._new_content()):
+                await self._emit(DraftDelta(more))
+            return
+        if isinstance(event, AttemptFailed):
+            self._begin()
+        await self._emit(event)
+
+    def _new_content(self) -> str:
+        """Parses all text so far. The longer it is, the later the next parse, so that the work stays linear."""
+        text = "".join(self._parts)
+        self._parts = [text]
+        self._due = self._size + self._size // 50
+        try:
+            value = from_json(text[max(0, text.find("{")) :], allow_partial="trailing-strings")
+        except ValueError:
+            return ""
+        content = value.get("content") if isinstance(value, dict) else None
+        if not isinstance(content, str):
+            return ""
+        more, self._sent = content[self._sent :], max(self._sent, len(content))
+        return more

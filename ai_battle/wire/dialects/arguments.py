@@ -26,8 +26,11 @@ from .schemas import (
 
 # Limits on nesting, on the values checked per call (a model could make a check endless), and on problems reported.
 DEPTH, STEPS, TOLD = 60, 50_000, 20
+_PLAIN = {str: ("string",), int: ("integer", "number"), float: ("number",), bool: ("boolean",)}
 _KINDS: dict[str, Any] = {"string": str, "boolean": bool, "array": list, "null": type(None), "object": Mapping}
 _KINDS |= {"integer": (), "number": ()}
+_WORDS = {"type", "title", "description", "default", "examples", "format"}
+_USUAL_KEYWORDS = {"type", "title", "description", "properties", "required", "additionalProperties", "$schema"}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _LONGEST_NUMBER = 400  # characters
 _NO_VALUE: Any = object()
@@ -44,6 +47,8 @@ class FittedArguments:
 
 def fit(arguments: Mapping[str, Any], schema: Schema) -> FittedArguments:
     """Checks `arguments` and repairs what is unambiguous, in a copy."""
+    if _fits_plainly(arguments, schema):
+        return FittedArguments(dict(arguments))
     walk = _Walk(schema)
     try:
         value = walk.value(dict(arguments), schema, "")
@@ -68,6 +73,25 @@ def arguments_error(name: str, schema: Schema, problems: tuple[str, ...]) -> str
     """Returns the error message for the model: the problems, and the tool's parameters."""
     more = f"; and {len(problems) - TOLD:,} more" if len(problems) > TOLD else ""
     return f"The arguments of {name} do not fit: {'; '.join(problems[:TOLD])}{more}. It takes {signature(name, schema)}"
+
+
+def _is_plainly_right(value: Any, schema: Schema) -> bool:
+    """Returns whether the schema is only a type, and the value has it, which is the usual case."""
+    return schema.get("type", "") in _PLAIN.get(type(value), ()) and schema.keys() <= _WORDS
+
+
+def _fits_plainly(arguments: Mapping[str, Any], schema: Schema) -> bool:
+    """Returns whether all names are known and all values plainly right: the usual case, in a twentieth of the time."""
+    properties = schema.get("properties", {})
+    return (
+        schema.keys() <= _USUAL_KEYWORDS
+        and arguments.keys() <= properties.keys()
+        and arguments.keys() >= set(schema.get("required", ()))
+        and all(
+            type(properties[name]) is dict and _is_plainly_right(value, properties[name])
+            for name, value in arguments.items()
+        )
+    )
 
 
 @dataclass(slots=True)
@@ -102,7 +126,7 @@ class _Walk:
         """Returns the value repaired to fit the schema, as far as possible."""
         with self.effort:
             schema = resolve_references(schema, self.root)
-            if value is None and schema.get("nullable") is True:
+            if _is_plainly_right(value, schema) or (value is None and schema.get("nullable") is True):
                 return value
             known = len(self.problems)
             value = self._choice(self._value_of_type(value, schema, at), schema, at)

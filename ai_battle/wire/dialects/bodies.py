@@ -15,7 +15,7 @@ from .tags import ARGUMENT_PAIRS, BLOCKS, CHANNELS, PARAMETERS, Notation, read_a
 
 _SPECIAL = r"<[|｜][^<>]{1,80}[|｜]>|\[(?:ARGS|CALL_ID)\]"
 _FILLER = re.compile(
-    r"(?>(?:[\s,;)]|(?!<\|open\|>call )<(?!\|\"\|>)[|｜][^<>{}\"]{1,80}[|｜]?>|<[^<>|\"{}=\s]{1,60}[|｜]>"
+    r"(?>(?:[\s,;)]|>>>(?=\w)|(?!<\|open\|>call )<(?!\|\"\|>)[|｜][^<>{}\"]{1,80}[|｜]?>|<[^<>|\"{}=\s]{1,60}[|｜]>"
     r"|\[(?:/?TOOL_CALLS|/?TOOL_REQUEST|END_TOOL_REQUEST)\]"
     r"|\]<\]minimax\[>\[|</?(?:\w+:)?(?:tool[_-]?(?:calls?|use|uses)|use_(?:mcp_)?tool|function_calls?|start_function_call|end_function_call"
     r"|｜DSML｜(?:function_calls|tool_calls))>|functools(?=\[)|```(?:json|xml|python)(?=\s)|```(?=\s*<[|｜/])){1,200})"
@@ -42,13 +42,18 @@ _HEADER = re.compile(
     r"(?:<\|start\|>\w*)?\s*(?:to=(?P<early>[\w.\-]+)\s*)?<\|channel\|>\s*(?P<channel>\w*)\s*(?:to=(?P<late>[\w.\-]+))?"
     r"\s*(?:<\|constrain\|>\s*\w*\s*|\w+\s*)?<\|message\|>\s*"
 )
+_PLAIN_HEADER = re.compile(
+    r"(?:<\|start\|>\w*\s*(?:to=(?P<early>[\w.\-]+)\s*)?)?(?:<\|constrain\|>\s*\w*\s*)?<\|message\|>\s*"
+)
 _RECIPIENT = re.compile(r"\bto=([\w.\-]+)\s*\Z")
 _MESSAGE_END = re.compile(r"<\|(?:end|start|channel|return|call)\|>")
 _CALL_END = re.compile(r"\s*<\|call\|>")
 _KEYWORD = re.compile(r"\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_][\w\-]*(?:\\_[\w\-]*)*)(?P=quote)\s*(?:=(?!=)|:(?!/))\s*")
 _PLACEHOLDER = re.compile(rf"(?!{QUOTE.pattern}|{CONSTANT.pattern})[A-Za-z_.\s]")
 _TOOL_NAME = re.compile(r"\s*TOOL_NAME:[ \t]*(?P<name>[^\n`]+?)[ \t\r]*(?:\n|(?=`{3}))")
+_NAME_ALONE = re.compile(r"\s*(?P<name>[\w.\-:/]+)(?:\(\))?\s*(?=`{3}|~{3})")
 _NAME, _FIRST_WORDS = re.compile(r"[\w.\-:/]+"), 20
+_CLOSED = re.compile(r"\s*+[`~]{3,}")
 Reader = Callable[[str], tuple[ToolCall, int]]
 
 
@@ -202,14 +207,14 @@ def _read_named(source: Source, named: re.Match[str], tools: OfferedTools) -> Pi
 
 def read_message(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     """Reads the message (a call, reasoning or text) whose header begins at `at`; returns None if there is none."""
-    header = _HEADER.match(source.text, at)
+    header = _HEADER.match(source.text, at) or _PLAIN_HEADER.match(source.text, at)
     if not header:
         return None
     recipient, start = _recipient(source.text, header)
     if recipient not in _PEOPLE:
         piece = read_object_for(source, recipient, (start, header.end()), tools)
         return replace(piece, end=source.end_of(_CALL_END, piece.end))
-    if header["channel"] != "analysis":
+    if header.groupdict().get("channel") != "analysis":
         return Piece(at, header.end())
     end = source.find(_MESSAGE_END, header.end())
     return Piece(at, end.start() if end else len(source.text))
@@ -217,8 +222,8 @@ def read_message(source: Source, at: int, tools: OfferedTools) -> Piece | None:
 
 def _recipient(text: str, header: re.Match[str]) -> tuple[str, int]:
     """Returns the recipient and the start of the message, as the recipient may come before the channel."""
-    start = header.start()
-    if recipient := header["late"] or header["early"]:
+    start, given = header.start(), header.groupdict()
+    if recipient := given.get("late") or given["early"]:
         return recipient, start
     before = _RECIPIENT.search(text, max(0, start - 100), start)
     return (before[1], before.start()) if before else ("all", start)
@@ -265,6 +270,9 @@ def read_block(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Pi
     """Reads the calls in a block for calls, which may have all notations that follow a marker, and looser ones."""
     if named := _TOOL_NAME.match(source.text, fence.inside):
         return _read_named_block(source, (at, named.end()), named["name"], tools)
+    alone = _NAME_ALONE.match(source.text, fence.inside)
+    if alone and (tool := tools.find(alone["name"])) and not tools.required_names(tool):
+        return Piece(at, alone.end(), [ToolCall(tool, {})])
     piece = replace(read_bodies(source, fence.inside, tools), start=at)
     return piece if piece.is_call else _unread_block(source, at, fence, tools) or piece
 
@@ -276,6 +284,17 @@ def _unread_block(source: Source, at: int, fence: Fence, tools: OfferedTools) ->
     if not closing or not any(map(tools.find, words[:_FIRST_WORDS])):
         return None
     return Piece(at, closing.start(), issues=[issue("malformed", source.text, at)])
+
+
+def read_block_of_tool(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Piece | None:
+    """Reads a call from a closed block whose language is a tool's name and whose content is one object."""
+    tool = tools.find(fence.language)
+    inside = _OBJECT.match(source.text, fence.inside)
+    if not tool or not inside:
+        return None
+    piece = read_object_for(source, tool, (at, inside.end()), tools)
+    closing = _CLOSED.match(source.text, piece.end)
+    return replace(piece, end=closing.end()) if piece.calls and closing else None
 
 
 def _read_named_block(source: Source, place: tuple[int, int], name: str, tools: OfferedTools) -> Piece:

@@ -34,7 +34,7 @@ _WRAPPERS = _words("function functionCall function_call tool tool_call toolCall 
 _CALL_METADATA = frozenset({"type", "index", "reason", "thought", "content", *_IDS})
 # A call with its result is a record of a past call, not a new one.
 _OUTCOMES = frozenset(_words("result results output outputs response observation tool_result"))
-_SIGNS = frozenset((*NAMES, *_NAMES_OF_KNOWN_TOOLS, *_WRAPPERS))
+_SIGNS = frozenset((*NAMES, *_NAMES_OF_KNOWN_TOOLS, *(key[0].upper() + key[1:] for key in NAMES), *_WRAPPERS))
 
 _PREFIX = re.compile(r"(?:functions?|tools?|default_api|api|namespace)[.:/]")
 _SUFFIX = re.compile(r"(?::\d+|\(\)|\.call|<[|｜].*)$", re.DOTALL)
@@ -183,8 +183,7 @@ def _calls_in_list(items: list[Any], tools: OfferedTools, *, explicit: bool) -> 
 
 def _single_call(value: dict[str, Any], tools: OfferedTools, *, explicit: bool) -> ToolCall | None:
     """Reads a call such as `{"name": ..., "arguments": {...}}` and its variants."""
-    value = _without_wrapper(value)
-    named = _text_key(value, NAMES) or _text_key(value, _NAMES_OF_KNOWN_TOOLS, tools)
+    value, named = _with_name(_without_wrapper(value), tools)
     if not named or _is_definition(value) or value.keys() & _OUTCOMES:
         return None
     given = next(filter(value.__contains__, ARGUMENTS), "")
@@ -204,6 +203,14 @@ def _tool_named(name: str, tools: OfferedTools, *, explicit: bool, has_arguments
     return tool
 
 
+def _with_name(value: dict[str, Any], tools: OfferedTools) -> tuple[dict[str, Any], str]:
+    """Returns the value and its key for the name, lowering the first letters of keys such as `Name`."""
+    if named := _text_key(value, NAMES):
+        return value, named
+    small = {key[:1].lower() + key[1:]: item for key, item in value.items()}
+    return small, _text_key(small, NAMES) or _text_key(small, _NAMES_OF_KNOWN_TOOLS, tools)
+
+
 def _text_key(value: dict[str, Any], keys: Iterable[str], tools: OfferedTools | None = None) -> str:
     """Returns the first of the keys with a text, which must name a tool if `tools` is given."""
     for key in keys:
@@ -214,6 +221,9 @@ def _text_key(value: dict[str, Any], keys: Iterable[str], tools: OfferedTools | 
 
 def _without_wrapper(value: dict[str, Any]) -> dict[str, Any]:
     """Flattens `{"id": ..., "type": "function", "function": {...}}` to one object."""
+    params = value.get("params")
+    if value.get("method") == "tools/call" and isinstance(params, dict):
+        return params
     for key in _WRAPPERS:
         if isinstance(value.get(key), dict):
             outside = {name: value[name] for name in (*ARGUMENTS, *_IDS) if name in value}
@@ -228,11 +238,13 @@ def _is_definition(value: dict[str, Any]) -> bool:
 
 
 def arguments_in(written: Any) -> dict[str, Any]:
-    """Returns arguments as an object, also from JSON text (even encoded twice), null or `[]`. Raises `NotArguments`."""
+    """Returns arguments as an object, also from JSON text (even encoded twice) or null. Raises `NotArguments`."""
     for _ in range(2):
         if isinstance(written, str):
             written = _read(written)
-    if written and not isinstance(written, dict):
+    if isinstance(written, list):
+        written = _unpack(written)
+    if not isinstance(written, dict | None):
         raise NotArguments
     return written or {}
 
@@ -242,6 +254,16 @@ def _read(text: str) -> Any:
         return parse_object(text) if text.strip() else {}
     except Unreadable as error:
         raise (NotArguments("they are cut off") if error.cut else NotArguments()) from None
+
+
+def _unpack(items: list[Any]) -> Any:
+    if all(map(_is_named_value, items)):  # also of none, as `[]` is an empty object in PHP and Lua
+        return {item["name"]: item["value"] for item in items}
+    return items[0] if len(items) == 1 else items
+
+
+def _is_named_value(item: Any) -> bool:
+    return isinstance(item, dict) and item.keys() == {"name", "value"} and isinstance(item["name"], str)
 
 
 def _arguments_beside(

@@ -2,9 +2,10 @@
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, Literal
 
 from ...core.messages import ToolCall
@@ -14,6 +15,8 @@ from .loose_json import Unreadable, read_value
 _DECODER = json.JSONDecoder(strict=False)
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _STRUCTURE = re.compile(r"\s*[\[{(]")
+_UNESCAPED_QUOTE = re.compile(r'(?<!\\)(?:\\\\)*+"')
+_AFTER_TEXT = re.compile(r"\s*(?:[,:}\]]|\Z)")
 _INTEGER = re.compile(r"\s*[-+]?\d+\s*\Z")
 _NUMBER = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?\s*\Z")
 _WORDS = {"true": True, "false": False, "null": None, "none": None}
@@ -26,13 +29,14 @@ _ANYTHING = frozenset({"boolean", "number", "array", "object", "null"})
 class Source:
     """A text with cached searches, which keep the time for reading it linear in its length."""
 
-    __slots__ = ("_fast_attempts", "_found", "_line", "_spare", "text")
+    __slots__ = ("_fast_attempts", "_found", "_line", "_mending_attempts", "_spare", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._found: dict[re.Pattern[str], tuple[int, re.Match[str] | None]] = {}
         # Each failure of the fast decoder walks over the whole text (it counts lines), so their number is limited.
         self._fast_attempts = 50
+        self._mending_attempts = 5
         self._spare = len(text) // 8 + 10_000
         self._line: tuple[re.Pattern[str] | None, int, int, bool] = (None, 0, -1, False)
 
@@ -88,7 +92,32 @@ class Source:
                 self._fast_attempts -= 1
             else:
                 return (_with_whole_characters(value) if _HALF_CHARACTER.search(self.text, at, end) else value), end
-        return read_value(self.text, at)
+        try:
+            return read_value(self.text, at)
+        except Unreadable as error:
+            if error.cut or not self._mending_attempts:
+                raise
+            self._mending_attempts -= 1
+            return _read_with_escapes(self.text, at, _inner_quotes(self.text, at))
+
+
+def _inner_quotes(text: str, at: int) -> list[int]:
+    """Returns the quotation marks in texts that do not end them, since nothing of JSON follows."""
+    inner: list[int] = []
+    is_open = False
+    for mark in _UNESCAPED_QUOTE.finditer(text, at):
+        if is_open and not _AFTER_TEXT.match(text, mark.end()):
+            inner.append(mark.start())
+        else:
+            is_open = not is_open
+    return inner
+
+
+def _read_with_escapes(text: str, at: int, places: list[int]) -> tuple[Any, int]:
+    """Reads the value at `at` as if it had a backslash at each of the places. Raises `Unreadable`."""
+    parts = [text[start:end] for start, end in pairwise((at, *places, len(text)))]
+    value, end = read_value("\\".join(parts), 0)
+    return value, at + end - bisect_left([place - at + number for number, place in enumerate(places)], end)
 
 
 def _with_whole_characters(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from . import thinking
-from .bodies import read_block, read_bodies, read_enclosed, read_message
+from .bodies import read_block, read_block_of_tool, read_bodies, read_enclosed, read_message
 from .calls import OfferedTools
 from .fences import (
     CALL_LABELS,
@@ -19,6 +19,7 @@ from .fences import (
     is_within_code,
 )
 from .reading import Piece, Source, issue
+from .tags import ATTRIBUTES, read_attributes
 from .unmarked import OBSERVED, read_action, read_brace, read_bracket, read_parenthesis
 
 # Each alternative begins with a literal character, so the regular-expression engine skips all other text fast.
@@ -43,6 +44,7 @@ _SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]|(?<=functools)\[")
 _MESSAGE = re.compile(r"<\|(?:channel|start|constrain|message)\|>")
 _MARKS = re.compile(r"`+|~+")
 _ANYTHING = re.compile("")
+_FUNCTIONARY = re.compile(r">>>(?=[\w.\-]+\n)")
 _TAG = re.compile(r"<([A-Za-z_][\w.\-:]*)>\s*")
 _NEXT_BLOCK = re.compile(r"\s*+`{3,}[ \t]*(?:tool|function)")
 _CLOSING = re.compile(r"\s*+[`~]{3,}(?![\w`~])")
@@ -122,6 +124,10 @@ class Scanner:
         piece.cut |= not piece.calls
         return piece
 
+    def _read_attributes(self, found: re.Match[str]) -> Piece | None:
+        call = read_attributes(found, self.tools)
+        return Piece(found.start(), found.end(), [call]) if call else None
+
     def _read_tag(self, found: re.Match[str]) -> Piece | None:
         tool = self.tools.find(found[1])
         if tool is None:
@@ -175,7 +181,7 @@ class Scanner:
         if fence.is_shown or (len(fence.marks) > 3 and fence.language not in (*CALL_LABELS, "json")):
             return self._skip_block(at, fence)
         if fence.language not in READABLE:
-            return self._skip_block(at, fence)
+            return read_block_of_tool(self.source, at, fence, self.tools) or self._skip_block(at, fence)
         self._fence = fence
         if fence.language in CALL_LABELS:
             return self._read_calling_block(at, fence)
@@ -197,11 +203,13 @@ class Scanner:
         return piece
 
     def _skip_quoted_line(self, found: re.Match[str]) -> Piece | None:
-        """Skips a quoted line."""
+        """Skips a quoted line, unless `>>>` begins a call in Functionary's format."""
         at, text = found.start(), self.source.text
         before = self.source.before(at, 4)
         if before.strip(" ") or len(before) > 3:
             return None
+        if marker := _FUNCTIONARY.match(text, at):
+            return self._read_bodies(marker)
         end = text.find("\n", at)
         return self._skip_to(at, len(text) if end < 0 else end)
 
@@ -253,6 +261,7 @@ _OPENERS: dict[str, tuple[_Opener, ...]] = {
         (thinking.OPENING_TAG, Scanner._skip_thinking, True),
         _DEFINITIONS,
         (_MARKER, Scanner._read_marked, False),
+        (ATTRIBUTES, Scanner._read_attributes, False),
         (_ELEMENT, Scanner._read_bodies, False),
         (_TAG, Scanner._read_tag, False),
     ),

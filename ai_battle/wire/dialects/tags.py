@@ -1,6 +1,7 @@
 """Reads calls whose arguments are enclosed in tags: all kinds of XML, and notations that work like it."""
 # ruff: noqa: RUF001
 
+import html
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +20,13 @@ _NOISE_END = re.compile(r"\]<\]minimax\[>\[\Z")
 _PARTIAL = re.compile(r"\s*(?:[<\]`BE][^>\n]{0,200})?\Z")
 _BLANK_REST = re.compile(r"\s*\Z")
 _CHARACTER_DATA = re.compile(r"\s*<!\[CDATA\[(?P<text>.*)\]\]>\s*\Z", re.DOTALL)
+_ATTRIBUTE = r"([\w\-]{1,80})\s?=\s?(\"[^\"]{0,2000}\"|'[^']{0,2000}')"
+ATTRIBUTES = re.compile(
+    rf"<(?P<tag>[A-Za-z_][\w.\-:]{{0,80}})"
+    rf"(?P<given>(?>(?:\s{{1,20}}{_ATTRIBUTE.replace('(', '(?:')}){{1,20}}))\s{{0,20}}(?:/>|>\s{{0,20}}</(?P=tag)>)"
+)
+_EACH = re.compile(_ATTRIBUTE)
+_CALLING_TAGS = frozenset({"tool", "function", "invoke", "call", "tool_call", "function_call", "tool_use", "action"})
 _STRUCTURES = frozenset({"object", "array"})
 _MAX_DEPTH = 16
 
@@ -90,6 +98,17 @@ def read_arguments(source: Source, name: str, at: int, notation: Notation, tools
             raw, at = raw[: following.start()], found.end() + following.start()
         arguments[key] = _value(raw, found.groupdict().get("marks") or "", properties.get(key))
     return ToolCall(name, arguments), closed.end()
+
+
+def read_attributes(found: re.Match[str], tools: OfferedTools) -> ToolCall | None:
+    """Returns the call in an empty element, if it has all required arguments and no unknown ones."""
+    given = {key: html.unescape(raw[1:-1]) for key, raw in _EACH.findall(found["given"])}
+    named = next((given.pop(key) for key in ("name", "tool") if key in given), "")
+    tool = tools.find(named if found["tag"] in _CALLING_TAGS else found["tag"])
+    properties = tools.properties(tool or "")
+    if tool is None or not given.keys() <= properties.keys() or not tools.has_all_required(tool, given):
+        return None
+    return ToolCall(tool, {key: value_of_type(value, properties[key]) for key, value in given.items()})
 
 
 def _raw_value(source: Source, at: int, notation: Notation, key: str) -> tuple[str, int]:

@@ -47,6 +47,7 @@ _ACTION = re.compile(
 _INPUT_LABEL = r"(?:[Aa]ction[ _][Ii]nput|(?:(?:Tool|Function) )?(?:Input|Arguments|Args)|✿ARGS✿)(?: \d{1,3})?"
 _STRUCTURE = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=[{\[]\s*[{\[\"'\w]|<)")
 _INPUT = re.compile(rf"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**{_INPUT_LABEL}(?P<label>\**\s*:\**[ \t]*)")
+_BRACKETS = re.compile(r"(?P<name>[\w.\-/:]+)\[(?P<value>[^\[\]\n]*)\]")
 _INPUT_OBJECT = re.compile(r"\s*(?:`+\w*\s*|[\"'](?=\{))?(?:(?://|#)[^\n]*\n\s*)?(?=\{)")
 _GROWING_ACTION = re.compile(r"[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2}\Z")
 _REST = re.compile(r"`?(?:\s*`{3,}(?=\s|$))?")
@@ -250,6 +251,10 @@ def read_action(source: Source, at: int, tools: OfferedTools) -> Piece | None:
 def _read_announced(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     if structure := _STRUCTURE.match(source.text, at):
         return read_bodies(source, structure.end(), tools)
+    if one := _BRACKETS.match(source.text, at):
+        return attempt(
+            source, at, one["name"], tools, lambda tool: (_call_with_text(one["value"], tool, tools), one.end())
+        )
     if piece := _read_labelled(source, at, tools, is_sure=True):
         return piece
     if line := _INPUT.match(source.text, at):
@@ -267,6 +272,14 @@ def _read_labelled(source: Source, at: int, tools: OfferedTools, *, is_sure: boo
     return read_object_for(source, found["name"], (at, given.end()), tools)
 
 
+def _call_with_text(value: str, tool: str, tools: OfferedTools) -> ToolCall:
+    """Returns a call with the text as its only argument. Raises `Unreadable` if the tool needs several."""
+    names = tools.required_names(tool) or tuple(tools.properties(tool))[:1]
+    if len(names) > 1 or (value and not names):
+        raise Unreadable(0)
+    return ToolCall(tool, {names[0]: _without_quotes(value.strip(), tools, tool, names[0])} if value else {})
+
+
 def _read_input(source: Source, tool: str, at: int, tools: OfferedTools) -> tuple[ToolCall, int]:
     """Reads arguments on a line, as `city="Paris"` or as the text of the only parameter. Raises `Unreadable`."""
     text = source.text
@@ -280,9 +293,9 @@ def _read_input(source: Source, tool: str, at: int, tools: OfferedTools) -> tupl
     is_cut = _UNCLOSED.fullmatch(line) is not None
     if len(names) != 1 or is_cut:
         raise Unreadable(end, cut=is_cut)
-    return ToolCall(tool, {names[0]: value_of_type(_without_quotes(line), tools.properties(tool).get(names[0]))}), end
+    return ToolCall(tool, {names[0]: _without_quotes(line, tools, tool, names[0])}), end
 
 
-def _without_quotes(line: str) -> str:
-    is_quoted = len(line) > 1 and line[0] == line[-1] and line[0] in "\"'`"
-    return line[1:-1] if is_quoted else line
+def _without_quotes(line: str, tools: OfferedTools, tool: str, name: str) -> Any:
+    bare = line[1:-1] if len(line) > 1 and line[0] == line[-1] and line[0] in "\"'`" else line
+    return value_of_type(bare, tools.properties(tool).get(name))

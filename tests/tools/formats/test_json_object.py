@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from ai_battle.core.events import EventLog
-from ai_battle.core.exchange import ModelRequest, ToolSpec
-from ai_battle.core.messages import Message, ToolCall, ToolResult, user
+from ai_battle.core.client import ModelClient
+from ai_battle.core.events import DraftDelta, Emit, EventLog, TextDelta, ignore
+from ai_battle.core.exchange import ModelRequest, ModelResponse, ToolSpec
+from ai_battle.core.messages import Message, ToolCall, ToolResult, assistant, user
 from ai_battle.providers.scripted import ScriptedClient
 from ai_battle.testing import contract
 from ai_battle.tools.formats.text import JsonTools, schema
@@ -55,6 +56,7 @@ async def test_calls_are_calls_and_only_the_content_is_heard() -> None:
     assert [call.arguments for call in response.tool_calls] == [{"what": "a"}, {"what": "b"}]
     assert len({call.id for call in response.tool_calls}) == 2
     assert response.text == log.text == "Let me look."
+    assert "".join(event.text for event in log.events if isinstance(event, DraftDelta)) == "Let me look."
 
 
 async def test_more_work_without_a_call_is_asked_for_once_more() -> None:
@@ -93,3 +95,57 @@ def test_a_schema_with_references_stays_out_of_the_large_one() -> None:
     tool = ToolSpec("a", schema={"type": "object", "properties": {"x": {"$ref": "#/$defs/x"}}, "$defs": {"x": {}}})
     [call] = schema([tool])["properties"]["toolCalls"]["items"]["anyOf"]
     assert call["properties"]["arguments"] == {"type": "object"}
+
+
+class InPieces(ModelClient):
+    """Streams one text in pieces of a size."""
+
+    def __init__(self, text: str, size: int) -> None:
+        self.pieces = [text[at : at + size] for at in range(0, len(text), size)]
+
+    async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
+        for piece in self.pieces:
+            await emit(TextDelta(piece))
+        return ModelResponse(assistant("".join(self.pieces)))
+
+
+async def draft_text(text: str, size: int) -> str:
+    await JsonTools(InPieces(text, size)).complete(REQUEST, log := EventLog())
+    return "".join(event.text for event in log.events if isinstance(event, DraftDelta))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+@pytest.mark.parametrize(
+    "content", ["plain", 'quotes "and" \\ back\nlines', "\u00e9\u4e2d\U0001f600 \x00", "", '{"content": "no"}', "\\u12"]
+)
+async def test_the_content_is_read_from_pieces_of_any_size(content: str, size: int) -> None:
+    arguments = {"content": "not this", "x": [{"content": "nor this"}]}
+    for text in (
+        answer_json(content, {"name": "content", "arguments": arguments}),
+        json.dumps({"content": content, "more": ["content", {"content": 1}]}, ensure_ascii=False, indent=2),
+        f"```json\n{answer_json(content)}\n```",
+    ):
+        assert await draft_text(text, size) == content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"content": "\\ud83d nothing follows here"}',
+        '{"content": "\\uZZZZ nothing follows"}',
+        '"',
+        "}}",
+        "\\",
+        "no object",
+        "[1, {",
+    ],
+)
+async def test_half_a_pair_and_broken_escapes_do_no_harm(text: str) -> None:
+    await draft_text(text, 1)
+
+
+async def test_a_long_answer_that_streams_is_read_in_linear_time() -> None:
+    content = "Some words. " * 10_000
+    text = await draft_text(answer_json(content), 4)
+    assert content.startswith(text)
+    assert len(text) > len(content) * 0.97

@@ -8,10 +8,6 @@ from .writers import AROUND, DIALECTS, OFFERED, SETS, SIMPLE, SINGLE, WRITTEN, C
 
 ALL = {**DIALECTS, **SINGLE}
 _STEP = 5
-# These have no marker, so they are calls only with the tools' names.
-_BARE = """tools fence, json fence of a list, json fences, plain fence, plain fence behind a colon, python fence, cline,
-four marks around json, json in the tool's tag, llama, python list, python lines, functionCall, inside of tool, by name,
-bare list, bare list on many lines, python's own"""
 
 
 def calls_in(text: str) -> list[Call]:
@@ -26,11 +22,6 @@ def test_what_was_written_is_read(dialect: str) -> None:
         text = ALL[dialect](calls)
         for around, words in AROUND.items():
             assert calls_in(words.replace("%", text)) == list(calls), (around, text)
-
-
-def test_a_dialect_with_a_marker_needs_no_list_of_tools() -> None:
-    found = {name for name, write in DIALECTS.items() if len(parse_tool_calls(write(SIMPLE[:2]))) == 2}
-    assert found == DIALECTS.keys() - set(" ".join(_BARE.split()).split(", "))
 
 
 @pytest.mark.slow

@@ -2,10 +2,10 @@
 
 import os
 import stat
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import islice
 from pathlib import Path, PurePosixPath
 
 from ..core.errors import ConfigError
@@ -15,6 +15,8 @@ from .texts import is_text
 MOST_ENTRIES = 20_000
 HEAD_BYTES = 1024
 LISTED_NAMES = 3
+TAKEN, HIDDEN = "taken", "hidden"
+BINARY, OUTSIDE = "neither texts nor pictures", "links out of it or to nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,69 +27,48 @@ class FolderListing:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _FolderWalk:
-    """One walk through a folder; skipped files are collected in `hidden` and `outside`."""
-
-    top: str
-    deep: bool
-    hidden: list[str]
-    outside: list[str]
-
-    def names(self) -> Iterator[str]:
-        """Yields every regular file that is not hidden. Raises `ConfigError` if there are too many entries."""
-        left, folders = MOST_ENTRIES, [""]
-        while folders:
-            inside = folders.pop()
-            with os.scandir(os.path.join(self.top, inside)) as listed:
-                entries = [*islice(listed, left + 1)]
-            left -= len(entries)
-            if left < 0:
-                raise ConfigError(f"the directory has more than {MOST_ENTRIES:,} entries; name a folder with fewer")
-            for entry in entries:
-                name = os.path.join(inside, entry.name)
-                if self.deep and entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
-                    folders.append(name)
-                if self._is_taken(entry, name):
-                    yield PurePosixPath(Path(name)).as_posix()
-
-    def _is_taken(self, entry: "os.DirEntry[str]", name: str) -> bool:
-        try:
-            is_file = entry.is_file()
-        except OSError:  # a link to itself, or into a folder without permission
-            self.outside.append(name)
-            return False
-        if not is_file:
-            return False
-        if entry.name.startswith("."):
-            self.hidden.append(name)
-            return False
-        is_inside = not entry.is_symlink() or os.path.realpath(entry.path).startswith(os.path.join(self.top, ""))
-        if not is_inside:
-            self.outside.append(name)
-        return is_inside
-
-
 def list_folder(folder: Path, pattern: str, most: int) -> FolderListing:
     """Returns the first `most` matching files; a pattern with a slash, such as `**/*.py`, also matches in subfolders.
 
     Hidden files, binary files, and links that lead out of the folder are left out. Raises `ConfigError`.
     """
-    walk = _FolderWalk(os.path.realpath(folder), "/" in pattern or pattern == "**", [], [])
+    top, groups = os.path.realpath(folder), defaultdict[str, list[str]](list)
     try:
-        matching = sorted(name for name in walk.names() if _matches(name.split("/"), pattern.split("/")))
-        kept, binary = _sendable(walk.top, matching, most)
+        for name in _names(top, deep="/" in pattern or pattern == "**"):
+            groups[_group(top, name)].append(PurePosixPath(Path(name)).as_posix())
+        matching = sorted(name for name in groups[TAKEN] if _matches(name.split("/"), pattern.split("/")))
+        kept, groups[BINARY] = _sendable(top, matching, most)
     except OSError as error:
         raise ConfigError(f"{error.filename} can't be read: {error.strerror}") from error
-    beyond = len(matching) - len(binary) > most
+    beyond = len(matching) - len(groups[BINARY]) > most
     notes = [f"has {len(matching)} files that match; the first {most} are sent (max_files)."] if beyond else []
-    for names, words in (
-        (walk.hidden, "hidden"),
-        (binary, "neither texts nor pictures"),
-        (walk.outside, "links out of it or to nothing"),
-    ):
-        notes += [_omission_note(names, words)] if names else []
+    notes += [_omission_note(groups[words], words) for words in (HIDDEN, BINARY, OUTSIDE) if groups[words]]
     return FolderListing(tuple(kept), tuple(notes))
+
+
+def _group(top: str, name: str) -> str:
+    """Returns what a file is: taken, or why it is left out."""
+    path = os.path.join(top, name)
+    if os.path.basename(name).startswith("."):
+        return HIDDEN
+    if os.path.islink(path) and not (os.path.isfile(path) and os.path.realpath(path).startswith(os.path.join(top, ""))):
+        return OUTSIDE
+    return TAKEN if os.path.isfile(path) else "a device or a pipe"
+
+
+def _names(top: str, *, deep: bool) -> Iterator[str]:
+    """Yields the name of each file, relative to the folder. Raises `ConfigError` if there are too many entries."""
+    left = MOST_ENTRIES
+    for place, folders, names in os.walk(top, onerror=_raise):
+        left -= len(folders) + len(names)
+        if left < 0:
+            raise ConfigError(f"the directory has more than {MOST_ENTRIES:,} entries; name a folder with fewer")
+        folders[:] = [name for name in folders if deep and not name.startswith(".")]
+        yield from (os.path.relpath(os.path.join(place, name), top) for name in names)
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _sendable(top: str, names: Sequence[str], most: int) -> tuple[list[str], list[str]]:

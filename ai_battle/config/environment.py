@@ -227,7 +227,8 @@ class TreeExpander:
         if secret not in self.expansion.secrets:
             self.expansion.keep_secret(secret, name)
             if is_written:
-                self.notes.append(f"{dotted_path(path)}: a secret is better kept out of the file: ${{{name}}}")
+                better = f"a secret is better kept out of the file: ${{{name}}}"
+                self.notes.append(f"{dotted_path(path)}: {better}; a run keeps only that name, so set it to resume one")
 
     def _replace(self, text: str, path: KeyPath) -> str:
         try:

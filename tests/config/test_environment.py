@@ -188,7 +188,8 @@ def test_a_secret_that_stands_in_the_file_is_treated_as_one(load_text: Load) -> 
     assert {*here.redactor.secrets} == {SECRET, "t0psecret"}
     assert 'api_key: "${OPENAI_API_KEY}"' in here.as_yaml()
     assert SECRET not in here.as_yaml()
-    assert "providers.openai.api_key: a secret is better kept out of the file: ${OPENAI_API_KEY}" in here.notes
+    note = "providers.openai.api_key: a secret is better kept out of the file: ${OPENAI_API_KEY}"
+    assert f"{note}; a run keeps only that name, so set it to resume one" in here.notes
 
 
 def test_a_fact_is_no_secret_whatever_its_name(load_text: Load) -> None:

@@ -21,12 +21,12 @@ COMMANDS: Mapping[str, str] = {
     name: f"{name}.command"
     for name in (
         "ask", "bench", "calibrate", "configs", "doctor", "fork", "judge", "models", "pair", "run", "runs", "serve",
-        "show", "talk", "tools", "ui", "validate",
+        "show", "tools", "ui", "validate",
     )
 } | {
     "council": "ask.council", "export": "show.export_command", "init": "configs.init",
     "lessons": "pair.lessons_command", "mcp": "ui.mcp_command", "replay": "fork.replay_command",
-    "resume": "run.resume", "schema": "configs.schema",
+    "resume": "run.resume", "schema": "configs.schema", "talk": "ask.talk",
 }  # fmt: skip
 """The module and the function of each command."""
 

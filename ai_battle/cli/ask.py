@@ -1,17 +1,20 @@
-"""`ai-battle ask` and `council`: one answer, by one model, by a small one with help, or merged from several."""
+"""`ai-battle ask`, `council` and `talk`: a question or a discussion from one line, without a file."""
 
 import asyncio
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import click
 
+from ..assembly.models import NO_RECORDING
 from ..config.collaboration import USUAL_STRATEGY
 from ..config.loading import LoadedDiscussion
 from ..conversation import asking
+from ..conversation.asking import ASKER_NAME, literal, load_composed, named_types, participants
 from ..core.errors import ConfigError
 from ..core.events import DELTAS, AttemptFailed, Event, ModelReplied, RunStarted, TurnFinished, TurnStarted, ignore
 from ..core.exchange import EVERYTHING, NOTHING_USED, WHOLE_ANSWER, ModelResponse
@@ -23,9 +26,24 @@ from ..reporting.sentences import STOPS
 from ..wire.genai import usage_to_json
 from .arguments import MODEL, describe_with
 from .live import LiveView, PlainLines, ViewOptions, view
-from .options import USD, WithStrategies, as_json, attached, quiet, require_files, verbose
-from .output import bill, print_json, show_rows
+from .options import (
+    FOLDER,
+    USD,
+    WithStrategies,
+    as_json,
+    attached,
+    changes,
+    dry_run,
+    for_tools,
+    quiet,
+    shortcuts,
+    turns,
+    verbose,
+)
+from .output import bill, print_json, show_rows, write_file
 from .remarks import Remarks
+from .run import run_once
+from .terminal import with_approval
 
 TITLE_CHARACTERS = 70
 
@@ -45,7 +63,6 @@ TITLE_CHARACTERS = 70
 def command(question: str, model: str, pair: str, **how: Any) -> None:
     """Answer QUESTION once. Standard input is added to it, or is the question if none is given."""
     small, big = _pair(model, pair)
-    require_files(how["files"])
     text = with_input(question)
     loaded = asking.load_question(
         text, small, helper=big, **{key: how[key] for key in ("strategy", "files", "describe_with", "max_cost")}
@@ -112,7 +129,7 @@ async def _ask(
     async def listen(event: Event) -> None:
         if not isinstance(event, DELTAS):
             events.append(event)
-        shown_now, held[:] = ([*held], [event]) if _is_plain_failure(event) else ([*held, event], [])
+        shown_now, held[:] = ([*held], [event]) if isinstance(event, AttemptFailed) else ([*held, event], [])
         for each in shown_now:
             await tell(each)
 
@@ -125,11 +142,6 @@ async def _ask(
     ended = TurnFinished(1, 1, speaker, response.message, response.usage, response.model, 0.0, stop=response.stop)
     await shown(ended)
     return response
-
-
-def _is_plain_failure(event: Event) -> bool:
-    """Returns whether an attempt failed of which nothing has been shown."""
-    return isinstance(event, AttemptFailed) and not event.partial
 
 
 async def _tell_remarks(event: Event) -> None:
@@ -203,7 +215,6 @@ def council(question: str, members: Sequence[str], chair: str, **how: Any) -> No
     """Let models answer QUESTION, and merge their answers into one. They rank each other's answers without names."""
     if len(members) < 2:
         raise click.UsageError("A council has two members or more: -m TYPE -m TYPE. One model answers with ask.")
-    require_files(how["files"])
     text = with_input(question, "council")
     loaded = asking.load_council(text, members, chair=chair, files=how["files"], max_cost=how["max_cost"])
     answer = request_answer(loaded, how, one_line(question or text, TITLE_CHARACTERS))
@@ -247,3 +258,74 @@ def _ranking(events: Sequence[Event]) -> dict[str, Any]:
             case AnswersMerged():
                 found |= {"used": event.used, "left_out": event.left_out, "unmentioned": event.unmentioned}
     return found
+
+
+ROUNDS, ROUNDS_WITH_YOU = 3, 100
+"""With a person the talk lasts until that person ends it."""
+NAME_WIDTH = 40
+
+
+@click.command("talk", cls=WithStrategies)
+@click.argument("topic")
+@click.option(
+    "-m", "--model", "models", type=MODEL, multiple=True, metavar="[NAME=]TYPE", help="A model that takes part."
+)
+@click.option("--me", is_flag=True, help="Take part yourself, at the keyboard.")
+@click.option("--helper", type=MODEL, default="", help="A larger model, asked where an answer looks poor.")
+@click.option("--strategy", metavar="NAME", default=USUAL_STRATEGY, help="How the helper helps.")
+@click.option("--tools", metavar="A,B", default="", help="Tools for the models: calculator,web_search.")
+@attached
+@describe_with
+@changes
+@turns
+@click.option("--max-cost", type=USD, metavar="USD", help="The most that it may cost.")
+@click.option("--out", type=FOLDER, help="The run directory, by default one under runs/.")
+@click.option("--save", type=click.Path(path_type=Path), help="Write the talk as a YAML file too, for `run`.")
+@quiet
+@verbose
+@dry_run
+@for_tools
+def talk(topic: str, models: tuple[str, ...], me: bool, **how: Any) -> int:
+    """Let models talk about TOPIC, also with you (--me). No file is needed."""
+    if how["save"] and how["save"].exists():
+        raise ConfigError(f"{how['save']} exists; name another file with --save.")
+    config = recipe(topic, named_types(models), me, how)
+    settings = (*how["changes"], *shortcuts(how["turns"], how["max_cost"]))
+    loaded = load_composed(config, settings)
+    loaded = with_approval(replace(loaded, name=one_line(topic, NAME_WIDTH)), how["approve"])
+    if how["save"]:
+        _save(loaded, how["save"])
+    return run_once(loaded, NO_RECORDING, how)
+
+
+def recipe(topic: str, types: Mapping[str, str], me: bool, how: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the talk as the section of a discussion. Raises `click.UsageError` if nobody could answer."""
+    _require_two(types, me)
+    discussion = participants(types, how["helper"], how["strategy"])
+    if me:
+        discussion["models"] = {ASKER_NAME: {"role": "user"}, **discussion["models"]}
+    rounds, mode = (ROUNDS_WITH_YOU, "human-ai") if me else (ROUNDS, "ai-ai")
+    discussion |= {"turns": rounds, "mode": mode, "goal": literal(topic)}
+    if how["files"]:
+        discussion["input_files"] = [str(file) for file in how["files"]]
+    if how["describe_with"]:
+        discussion["describe_with"] = how["describe_with"]
+    if how["tools"]:
+        discussion["tools"] = {"registry": how["tools"].replace(",", " ").split()}
+    return discussion
+
+
+def _require_two(types: Mapping[str, str], me: bool) -> None:
+    if not types:
+        raise click.UsageError(
+            "A talk needs models: name them with -m, for example -m ollama/gemma3:4b -m gpt-4o. "
+            "`ai-battle models list` shows those that you can reach."
+        )
+    if len(types) == 1 and not me:
+        (only,) = types.values()
+        raise click.UsageError(f"{only} is alone: name another model with -m, or take part yourself with --me.")
+
+
+def _save(loaded: LoadedDiscussion, path: Path) -> None:
+    write_file(path, [loaded.as_yaml(), "\n"], "--save")
+    click.echo(f"{path} written; to talk again: ai-battle run {path}", err=True)

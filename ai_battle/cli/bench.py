@@ -1,27 +1,34 @@
-"""`ai-battle bench`: compares settings on real tasks."""
+"""`ai-battle bench`: compares settings on real tasks, and shows the progress and the results."""
 
 import asyncio
 import os
+import shutil
+import sys
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import click
 
 from ..benchmark import compare as comparing
 from ..benchmark.checking import named_code, require_models, require_sound_code
+from ..benchmark.compare import BenchmarkComparison, Change
 from ..benchmark.datasets import DATASETS
 from ..benchmark.forecast import Forecast, forecast
 from ..benchmark.loading import LoadOptions, load
-from ..benchmark.run import RunOptions, begin, reopen
+from ..benchmark.paired import PairedDifference, conclusions
+from ..benchmark.run import BenchmarkProgress, RunOptions, begin, reopen
 from ..benchmark.run import run as play
 from ..benchmark.scorers import SCORERS
 from ..benchmark.store import Store
 from ..benchmark.suite import Suite
+from ..benchmark.summary import BenchmarkSummary
 from ..config.loading import LoadedDiscussion
 from ..conversation.manager import ConversationManager
 from ..core import plugins
@@ -31,9 +38,11 @@ from ..core.exchange import WHOLE_ANSWER
 from ..core.files import lock_directory
 from ..core.object_store import shown_path
 from ..core.telemetry import set_up_telemetry
-from ..reporting.figures import dollars
+from ..core.texts import printable
+from ..reporting.benchmark_report import REPORT, write_benchmark_reports
+from ..reporting.benchmark_tables import Table, beaten, datasets_table, over_tasks, settings_table
+from ..reporting.figures import NO_FIGURE, TASKS, clock, count_of, dollars, percent, with_sign
 from . import DONE, FAILED, INTERRUPTED
-from .bench_output import ProgressDisplay, forecast_line, show, show_comparison
 from .options import (
     FOLDER,
     UNCLAIMED,
@@ -46,7 +55,8 @@ from .options import (
     together,
     trust,
 )
-from .output import print_json
+from .output import print_json, show_columns
+from .screen import show_paragraph
 
 for_samples = together(executor, address, quiet, trust, allow_unsandboxed, as_json)
 """Options of commands that play samples."""
@@ -210,3 +220,181 @@ def _without_shadows(loaded: LoadedDiscussion) -> LoadedDiscussion:
     collaboration = discussion.collaboration.model_copy(update={"pairs": pairs})
     discussion = discussion.model_copy(update={"collaboration": collaboration})
     return replace(loaded, file=file.model_copy(update={"discussion": discussion}))
+
+
+OFTEN, SELDOM = 0.2, 10.0
+"""Seconds between two updates, on a terminal and elsewhere."""
+
+
+class StatusLine:
+    """A progress line on stderr: rewritten in place on a terminal, repeated now and then elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._out = sys.stderr
+        self._live = self._out.isatty()
+        self._next = 0.0
+
+    def show(self, line: str, *, is_last: bool = False) -> None:
+        if self._quiet or (monotonic() < self._next and not is_last):
+            return
+        self._next = monotonic() + (OFTEN if self._live else SELDOM)
+        if self._live:
+            self._out.write(f"\r\x1b[2K{line[: shutil.get_terminal_size().columns - 1]}")
+        else:
+            self._out.write(f"{line}\n")
+        self._out.flush()
+
+    def show_step(self, step: str) -> None:
+        """Shows each step on a terminal, as any may take long; elsewhere only if all together take long."""
+        if self._live:
+            self._next = 0.0
+        elif not self._next:
+            self._next = monotonic() + SELDOM
+        self.show(step)
+
+    def close(self) -> None:
+        if self._live and self._next:
+            self._out.write("\n")
+
+    def erase(self) -> None:
+        if self._live and self._next:
+            self._out.write("\r\x1b[2K")
+            self._out.flush()
+
+
+class ProgressDisplay:
+    """Shows a benchmark's progress on stderr."""
+
+    def __init__(self, limit: float | None, *, quiet: bool) -> None:
+        self._limit = limit
+        self._quiet = quiet
+        self._line = StatusLine(quiet=quiet)
+        self._failure = ""
+
+    def __call__(self, progress: BenchmarkProgress) -> None:
+        if progress.failure and not self._failure:  # the first, as it may be why all fail; the notes have the rest
+            self._failure = progress.failure
+            self.tell(f"a sample failed: {printable(progress.failure)}")
+        self._line.show(progress_line(progress, self._limit), is_last=progress.finished >= progress.total)
+
+    def tell(self, words: str) -> None:
+        """Shows a line that stays."""
+        if not self._quiet:
+            self._line.erase()
+            click.echo(words, err=True)
+
+    def close(self) -> None:
+        self._line.close()
+
+
+def progress_line(progress: BenchmarkProgress, limit: float | None) -> str:
+    """Returns a line such as `120/600 samples (20 %), 2 failed, 0:40, 2:40 left, $0.31 of $5.00 spent, $1.24 more`."""
+    share = 100 * progress.finished // max(1, progress.total)
+    parts = [f"{progress.finished}/{progress.total} samples ({share} %)"]
+    if progress.failed:
+        parts.append(f"{progress.failed} failed")
+    parts.append(clock(progress.seconds))
+    if progress.left is not None and progress.finished < progress.total:
+        parts.append(f"{clock(progress.left)} left")
+    of = f" of {dollars(limit)}" if limit is not None else ""
+    parts.append(f"{dollars(progress.spent)}{of} spent")
+    if progress.to_come:
+        parts.append(f"{dollars(progress.to_come)} to come")
+    return ", ".join(parts)
+
+
+def forecast_line(expected: Forecast) -> str:
+    """Returns the expected cost of a run as a sentence."""
+    low, high = dollars(expected.low), dollars(expected.high)
+    cost = low if expected.low == expected.high else f"{low} to {high}"
+    unknown = f"; not known beforehand is what these cost: {', '.join(expected.unknown)}" if expected.unknown else ""
+    return f"{count_of(expected.samples, 'sample')}, about {cost}{unknown}"
+
+
+MOST_SAID = 5
+VERDICT_COLOURS = {"worse": "red", "better": "green", "not enough data": "yellow"}
+
+
+def show(store: Store, *, as_json: bool, quiet: bool = False) -> BenchmarkSummary:
+    """Writes the reports into the results' folder and shows the settings, how they differ, and the reports' path."""
+    status = StatusLine(quiet=quiet)
+    summary = write_benchmark_reports(store, status.show_step)
+    status.erase()
+    if as_json:
+        print_json({"results": shown_path(store.folder), **summary.as_json()})
+        return summary
+    _show_table(summary, settings_table(summary, "right / $", "beaten by"))
+    if by_dataset := datasets_table(summary):
+        click.echo()
+        _show_table(summary, by_dataset)
+    for line in (*_conclusions(summary), *(f"note: {note}" for note in summary.notes)):
+        show_paragraph(line)
+    click.echo(shown_path(store.folder / REPORT))
+    return summary
+
+
+def show_comparison(found: BenchmarkComparison, *, as_json: bool) -> None:
+    """Shows the changes, regressions first."""
+    if as_json:
+        print_json(found.as_json())
+        return
+    _show_changes(found.changes)
+    for where, name in found.only:
+        click.echo(f"only {where}: {name}")
+    if changed := found.changed_tasks:
+        what = f"{count_of(len(changed), 'task')} with other questions than before under the same id"
+        click.echo(f"not compared: {what}: {', '.join(changed[:MOST_SAID])}")
+    for change in found.changes:
+        if change.verdict in VERDICT_COLOURS:
+            which = "" if change.setting == change.found.b else f"{change.setting}: "
+            click.echo(click.style(f"{which}{change.found.sentence}", fg=VERDICT_COLOURS[change.verdict]))
+
+
+def _show_table(summary: BenchmarkSummary, table: Table) -> None:
+    """Shows a table of the report, with the intervals of qualities only: those of all figures would not fit."""
+    rows = [
+        (row.name, *(cell.words if "quality" in (head, table.heads[0][:7]) else cell.text for head, cell in named))
+        for row, (_, cells) in zip(summary.settings, table.rows, strict=True)
+        if (named := [*zip(table.heads, cells, strict=True)][1:])
+    ]
+    show_columns(table.heads, rows, {place for place, row in enumerate(summary.settings) if row.dominated})
+
+
+def _conclusions(summary: BenchmarkSummary) -> Iterator[str]:
+    if len(summary.settings) > 1 and summary.front:
+        shown = ", ".join(f"{row.name} ({percent(row.quality)})" for row in summary.front)
+        yield f"not beaten, the cheapest first{over_tasks(summary)}: {shown}"
+    yield from beaten(summary)
+    yield from (f"- {sentence}" for sentence in conclusions(summary.pairs, MOST_SAID))
+
+
+def _show_changes(changes: Sequence[Change]) -> None:
+    heads = ("setting", "verdict", "before", "after", "points", "95 %", "p (Holm)", "tasks", f"$ / {TASKS:,} tasks")
+    show_columns(heads, map(_change_cells, changes))
+    datasets = dict.fromkeys(name for change in changes for name in change.by_dataset)
+    if datasets:
+        click.echo()
+        rows = ([change.setting, *(_points_on(change.by_dataset.get(name)) for name in datasets)] for change in changes)
+        show_columns(("points on", *datasets), rows)
+
+
+def _points_on(found: PairedDifference | None) -> str:
+    return f"{_points(found.mean)} ({' to '.join(map(_points, found.interval))})" if found else NO_FIGURE
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:+.1f}"
+
+
+def _change_cells(change: Change) -> Iterator[str]:
+    found = change.found.found
+    yield change.setting
+    yield change.verdict
+    yield percent(change.before)
+    yield percent(change.after)
+    yield _points(found.mean)
+    yield " to ".join(map(_points, found.interval))
+    yield f"{change.found.p_holm:.3g}"
+    yield str(found.count)
+    yield NO_FIGURE if change.cost_usd is None else with_sign(change.cost_usd * TASKS, dollars)

@@ -45,7 +45,7 @@ attached = click.option(
     "--file",
     "files",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     help="A text, table, picture, PDF or video to attach to the first message.",
 )
@@ -113,12 +113,6 @@ def shortcuts(
         yield f"discussion.limits.seconds={max_time}"
     if judge:
         yield f"discussion.judge={json.dumps(judge)}"
-
-
-def require_files(files: Iterable[Path]) -> None:
-    """Raises `click.BadParameter` for a file of `-f` that does not exist."""
-    if missing := next((file for file in files if not file.expanduser().is_file()), None):
-        raise click.BadParameter(f"there is no file {str(missing)!r}", param_hint="-f")
 
 
 def split_swap(spelled: str) -> tuple[str, str]:

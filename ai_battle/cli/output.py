@@ -92,8 +92,12 @@ Column = Sequence[str]
 """The head, then a cell for each row."""
 
 
-def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] = ()) -> None:
-    """Prints rows in columns, leaving out empty ones; `dim` holds the indices of dim rows."""
+def show_columns(heads: Sequence[str], rows: Iterable[Iterable[str]], dim: Collection[int] = ()) -> None:
+    """Prints rows that begin with their names, leaving out empty columns; `dim` holds the indices of dim rows.
+
+    Columns without room continue below, beside the names again. Cells may be styled with `click.style`.
+    """
+    names, *columns = zip(heads, *rows, strict=True)
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_WIDTH
     telling = [column for column in columns if set(column[1:]) != {"\N{EN DASH}"}]
     for number, part in enumerate(column_groups(names, telling, room)):
@@ -104,7 +108,7 @@ def show_columns(names: Column, columns: Sequence[Column], dim: Collection[int] 
 
 def column_groups(names: Column, columns: Sequence[Column], room: int) -> Iterator[list[Column]]:
     """Groups columns that fit next to the names, then the next ones. Names that are too long wrap."""
-    left = room - min(_width(names), max(MIN_NAME_WIDTH, room // 3))
+    left = room - min(_width(names), max(MIN_NAME_WIDTH, room * 3 // 5))
     part: list[Column] = []
     taken = 0
     for column in columns:
@@ -117,18 +121,21 @@ def column_groups(names: Column, columns: Sequence[Column], room: int) -> Iterat
 
 
 def _width(column: Column) -> int:
-    return max(map(cell_len, column))
+    return max(cell_len(click.unstyle(cell)) for cell in column)
 
 
 def _table(names: Column, columns: Sequence[Column], dim: Collection[int]) -> "Table":
+    """Returns the table of one group. Words stand on the left, figures on the right."""
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(names[0], overflow="fold", min_width=min(_width(names), MIN_NAME_WIDTH))
     for column in columns:
-        table.add_column(column[0], justify="right", no_wrap=True)
+        is_words = 2 * sum(click.unstyle(cell)[:1].isalpha() for cell in column[1:]) > len(column) - 1
+        table.add_column(column[0], justify="left" if is_words else "right", no_wrap=len(columns) > 1, overflow="fold")
     for place, cells in enumerate(zip(names[1:], *(column[1:] for column in columns), strict=True)):
-        table.add_row(*cells, style="dim" if place in dim else None)
+        table.add_row(*map(Text.from_ansi, cells), style="dim" if place in dim else None)
     return table
 
 

@@ -1,31 +1,36 @@
-"""Plans the runs of a series, each in a directory of its own, and plays one of them on any machine."""
+"""Plans the runs of a series, each in a directory of its own, forecasts them, and plays one of them on any machine."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import inf
 from pathlib import Path
 from time import time
 
 import click
 
-from ..config.discussion import MODES as SPELLINGS
 from ..config.documents import YAML
 from ..config.loading import LoadedDiscussion
+from ..conversation.forecast import Expected, ExpectedHelp, forecast
 from ..conversation.manager import ConversationManager, RunResult
 from ..conversation.person import keyboard
-from ..conversation.plan import MODES
 from ..conversation.reading import CONFIG, FILE, read
 from ..core import plugins
 from ..core.errors import BudgetExceeded, ConfigError
-from ..core.events import Emit, Event, RunForked, RunStarted, ignore
-from ..core.exchange import WHOLE_ANSWER, Wants
+from ..core.events import Emit, Event, RunForked, RunStarted, Warned, ignore
+from ..core.exchange import NOTHING_USED, WHOLE_ANSWER, Usage, Wants
 from ..core.files import LONGEST_NAME, is_locked
 from ..core.object_store import WorkingCopy, shown_path
-from ..core.plugins import near
+from ..core.texts import printable
 from ..executors import EXECUTORS, ExecutorTraits
+from ..reporting.figures import cost, count_of
+from ..wire.genai import usage_to_json
+from .output import bill, opening_text, print_json
 from .terminal import TerminalPrompt
+from .tools import tool_descriptions
 
 MODE, DISCUSSION = "mode", "discussion"
 """Kinds of variants: named by options, or the files of a folder."""
@@ -158,11 +163,11 @@ def plan_runs(
     Discussions are called by the names of their files, a single one by none. Without `modes` (separated by commas) each
     keeps its own. Raises `click.BadParameter` for an unknown mode.
     """
-    variants = {
-        " ".join(filter(None, (name, mode))): _in_mode(loaded, mode)
+    variants = dict(
+        _variant(name, loaded, mode)
         for name, loaded in discussions.items()
-        for mode in _mode_names(modes) or ("" if name else loaded.file.discussion.mode,)
-    }
+        for mode in modes.replace(",", " ").split() or ("",)
+    )
     return tuple(
         plan_run(loaded, variant, number, out)
         for variant, loaded in variants.items()
@@ -170,8 +175,15 @@ def plan_runs(
     )
 
 
-def _in_mode(loaded: LoadedDiscussion, mode: str) -> LoadedDiscussion:
-    return loaded.with_overrides(f"discussion.mode={mode}") if mode else loaded
+def _variant(name: str, loaded: LoadedDiscussion, mode: str) -> tuple[str, LoadedDiscussion]:
+    """Returns a discussion in a mode, by default its own, and what that is called."""
+    if name and not mode:
+        return name, loaded
+    try:
+        chosen = loaded.with_overrides(f"discussion.mode={mode}") if mode else loaded
+    except ConfigError as error:
+        raise click.BadParameter(str(error).partition(": ")[2], param_hint="--modes") from error
+    return f"{name} {chosen.file.discussion.mode}".strip(), chosen
 
 
 def plan_run(
@@ -198,18 +210,83 @@ def _has_person(run: PlannedRun) -> bool:
     return any(spec.role == "user" for spec in run.loaded.file.discussion.models.values())
 
 
-def _mode_names(modes: str) -> tuple[str, ...]:
-    found: list[str] = []
-    for name in modes.split(",") if modes.strip() else ():
-        plain = name.strip().lower().replace("_", "-")
-        mode = SPELLINGS.get(plain, plain)
-        if mode not in MODES:
-            raise _bad_modes(f"there is no mode {name.strip()!r}{near(plain, [*MODES, *SPELLINGS])}")
-        if mode in found:
-            raise _bad_modes(f"{mode} is named twice; --repeat runs a mode more than once")
-        found.append(mode)
-    return tuple(found)
+def show_forecast(
+    loaded: LoadedDiscussion, series: Sequence[PlannedRun] = (), *, as_json: bool, kind: str = MODE
+) -> None:
+    """Shows the forecast of one run, or of a `series` by its variants of a `kind` and in total."""
+    if series:
+        _show_series(series, kind, as_json=as_json)
+    else:
+        _show_run(forecast(loaded, _show_warning), as_json=as_json)
+    if loaded.file.discussion.judge and not as_json:
+        click.echo("A judge reads the whole discussion twice, and once more if a quotation is false.")
 
 
-def _bad_modes(words: str) -> click.BadParameter:
-    return click.BadParameter(words, param_hint="--modes")
+async def _show_warning(event: Event) -> None:
+    if isinstance(event, Warned):
+        click.echo(f"! {printable(event.message)}", err=True)
+
+
+def _show_run(expected: Sequence[Expected], *, as_json: bool) -> None:
+    if as_json:
+        print_json([one.to_json() for one in expected])
+        return
+    _show(expected)
+    _show_total(_usage(expected), expected)
+
+
+def _show_series(runs: Sequence[PlannedRun], kind: str, *, as_json: bool) -> None:
+    variants = Counter(run.variant for run in runs)
+    expected = {run.variant: forecast(run.loaded, _show_warning) for run in runs if run.repeat == 1}
+    total = sum((_usage(expected[run.variant]) for run in runs), NOTHING_USED)
+    if as_json:
+        entries = [
+            {kind: variant, "runs": number, "forecast": [one.to_json() for one in expected[variant]]}
+            for variant, number in variants.items()
+        ]
+        print_json({f"{kind}s": entries, "usage": usage_to_json(total)})
+        return
+    for variant, number in variants.items():
+        click.secho(f"\n{kind.capitalize()} {variant}, {count_of(number, 'run')}", bold=True)
+        _show(expected[variant])
+    _show_total(total, chain.from_iterable(expected.values()))
+
+
+def _show(expected: Iterable[Expected]) -> None:
+    for one in expected:
+        click.secho(f"\n{printable(one.name)} {one.model}", bold=True)
+        for role, text in (("system", one.request.system), *((m.role, opening_text(m)) for m in one.request.messages)):
+            if text:
+                click.echo(f"  {role}: {printable(text)}".replace("\n", "\n    "))
+        _show_files(one)
+        for tool in tool_descriptions(one.request.tools):
+            click.echo(f"  tool: {tool}".replace("\n", "\n    "))
+        click.echo(f"  expected: {count_of(one.turns, 'turn')}, {bill(one.usage)}")
+        for help_ in one.help:
+            click.echo(f"  {_help_line(help_)}")
+
+
+def _show_files(one: Expected) -> None:
+    for file in one.files:
+        click.echo(f"  file: {printable(file.name)}, {printable(file.about)}: about {count_of(file.tokens, 'token')}")
+    if one.files:
+        read, price = count_of(one.file_usage.input_tokens, "token"), cost(one.file_usage.cost_usd)
+        click.echo(f"  files: about {read} in {count_of(one.turns, 'turn')}, {price} if nothing is cached")
+
+
+def _help_line(one: ExpectedHelp) -> str:
+    """Describes a model that helps a participant, and says if its cost is not in the sum."""
+    if one.calls is None:
+        return f"{one.role} {printable(one.model)}, {one.when}: {bill(one.each)} each time, not in the sum"
+    calls = "1 call" if one.calls == 1 else f"{one.calls:.4g} calls"
+    return f"{one.role} {printable(one.model)}, {one.when}: {calls}, {bill(one.usage)}"
+
+
+def _show_total(usage: Usage, expected: Iterable[Expected]) -> None:
+    click.echo(f"\nAll together about {bill(usage)}. No model was called.")
+    if any(one.calls is None for each in expected for one in each.help):
+        click.echo("Calls that are not in the sum come on top: how often help is needed depends on the answers.")
+
+
+def _usage(expected: Iterable[Expected]) -> Usage:
+    return sum((one.total for one in expected), NOTHING_USED)

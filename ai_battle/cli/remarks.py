@@ -1,6 +1,5 @@
 """Remarks between the turns, one line per event."""
 
-import json
 from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from textwrap import indent
@@ -28,7 +27,6 @@ from ..core.helping import (
     ModelConsulted,
     StuckFound,
 )
-from ..core.messages import ToolCall
 from ..core.texts import one_line
 from ..core.tooling import (
     FabricationSuspected,
@@ -38,18 +36,9 @@ from ..core.tooling import (
     ToolProposed,
     ToolReturned,
 )
-from ..reporting.sentences import (
-    HELP_SENTENCES,
-    attempt_words,
-    decision_words,
-    phase_title,
-    phase_words,
-    proposal_reason,
-    result_words,
-    sentence,
-)
+from ..reporting.sentences import HELP_SENTENCES, call_words, decision_words, result_words, sentence
 
-MAX_LENGTH = 100
+MAX_LENGTH, MAX_TEXT = 100, 200
 NOTICES = frozenset({"timeout", "retry", "error"})
 
 
@@ -77,8 +66,9 @@ class Remarks:
 
     def line(self, event: object) -> str:
         event = self._without_known_reason(event)
-        known = REMARKS.get(type(event))
-        line = f"{known(event) if known else ''} {self._words_on_call(event)}".rstrip()
+        words = OWN.get(type(event), sentence)(event) if type(event) in MARKS else ""
+        mark = "✗" if isinstance(event, ToolReturned) and event.result.is_error else MARKS.get(type(event))
+        line = f"{f'{mark} {words}' if words else ''} {self._words_on_call(event)}".rstrip()
         text = text_said(event)
         if text and self._full:
             return f"{line}\n{indent(text, '  | ', lambda _: True)}"
@@ -116,68 +106,35 @@ def text_said(event: object) -> str:
     return ""
 
 
-def _attempt_failed(event: AttemptFailed) -> str:
-    """Names the model once, as most reasons begin with it."""
-    named = "" if event.reason.startswith(event.model) else f"{event.model}: "
-    return f"✗ {named}{attempt_words(event)}"
-
-
-def _turn_failed(event: TurnFailed) -> str:
-    then = "the turn is skipped" if event.policy == "skip" else "the run stops"
-    return f"✗ {event.speaker} gave no answer ({then}){f': {event.error}' if event.error else ''}"
-
-
-def _speaker_selected(event: SpeakerSelected) -> str:
-    if event.how != "fallback":
-        return ""
-    return f"! {event.speaker} speaks next, because the selector named none who could: {event.raw}"
-
-
 def _tool_decided(event: ToolDecided) -> str:
     if event.decision == "allowed":
         return ""
     way_out = f" (--approve {event.call.name}=allow lets it run)" if event.by == "no terminal" else ""
-    return f"✗ {_call_line(event.call)} {decision_words(event)}{way_out}"
+    return f"{call_words(event.call)} {decision_words(event)}{way_out}"
 
 
-def _tool_returned(event: ToolReturned) -> str:
-    if event.result.is_error:
-        return f"✗ {event.result.call.name} {result_words(event.result)} ({event.seconds:.1f} s)"
-    return f"← {one_line(event.result.text, MAX_LENGTH)} ({event.seconds:.1f} s)"
-
-
-def _description_line(event: FileDescribed) -> str:
-    who = f"described by {event.model} to those who can't see it" if event.text else "nobody could describe it"
-    return f"≡ {event.file}: {who}"
-
-
-def _call_line(call: ToolCall) -> str:
-    arguments = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
-    return one_line(f"{call.name}({arguments})", MAX_LENGTH)
-
-
-REMARKS: Mapping[type, Callable[[Any], str]] = {
-    Warned: lambda event: f"! {event.message}",
-    AttemptFailed: _attempt_failed,
-    Retrying: lambda event: f"↻ waiting {event.delay:.1f} s for {event.model}",
-    TurnFailed: _turn_failed,
-    PhaseStarted: lambda event: f"== {phase_title(event)} == {phase_words(event)}",
-    HintGiven: lambda event: f"◇ {sentence(event)}",
-    SpeakerSelected: _speaker_selected,
-    Summarised: lambda event: (
-        f"≡ turns up to {event.through}: {'now a summary' if event.text else 'dropped, no summary could be made'}"
-    ),
-    BudgetReached: lambda event: f"! {sentence(event)}",
-    RunForked: lambda event: f"→ {sentence(event)}",
-    RunResumed: lambda event: f"→ resumed at turn {event.turn}",
-    ToolCalled: lambda event: f"→ {_call_line(event.call)}",
-    ToolProposed: lambda event: f"? {_call_line(event.call)} is proposed and was not run: {proposal_reason(event)}",
+OWN: Mapping[type, Callable[[Any], str]] = {
+    Retrying: lambda event: f"waiting {event.delay:.1f} s for {event.model}",
+    Summarised: lambda event: one_line(sentence(event), MAX_TEXT),
+    FileDescribed: lambda event: one_line(sentence(event), MAX_TEXT),
+    ToolCalled: lambda event: call_words(event.call),
     ToolDecided: _tool_decided,
-    ToolReturned: _tool_returned,
-    LoopStopped: lambda event: f"! no more tools for this answer: {event.reason}",
-    FabricationSuspected: lambda event: f"! a result that no tool returned: {one_line(event.claim, MAX_LENGTH)}",
-    **dict.fromkeys(HELP_SENTENCES, lambda event: f"◇ {sentence(event)}"),
-    FileDescribed: _description_line,
+    ToolReturned: lambda event: (
+        f"{f'{event.result.call.name} ' * event.result.is_error}{result_words(event.result)} ({event.seconds:.1f} s)"
+    ),
+    LoopStopped: lambda event: f"no more tools for this answer: {event.reason}",
     HelpSummed: lambda event: "",  # shown in the summary when the run is over
 }
-"""The line for each kind of event; empty for none."""
+"""Words of events that reports have no sentence for, or a longer one."""
+MARKS: Mapping[type, str] = {
+    **dict.fromkeys((Warned, SpeakerSelected, BudgetReached, LoopStopped, FabricationSuspected), "!"),
+    **dict.fromkeys((AttemptFailed, TurnFailed, ToolDecided), "✗"),
+    **dict.fromkeys((RunForked, RunResumed, ToolCalled), "→"),
+    **dict.fromkeys((HintGiven, *HELP_SENTENCES), "◇"),
+    **dict.fromkeys((Summarised, FileDescribed), "≡"),
+    Retrying: "↻",
+    PhaseStarted: "==",
+    ToolProposed: "?",
+    ToolReturned: "←",
+}
+"""The mark before the words of an event; events without one are not shown."""

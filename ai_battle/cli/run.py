@@ -133,7 +133,7 @@ def _display(loaded: LoadedDiscussion, how: dict[str, Any]) -> Display:
 
 
 def _forecast(loaded: LoadedDiscussion, how: dict[str, Any], **several: Any) -> int:
-    from .forecasting import show_forecast
+    from .planned import show_forecast
 
     show_forecast(loaded, as_json=how["as_json"], **several)
     return 0

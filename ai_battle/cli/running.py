@@ -276,8 +276,7 @@ def show_participants(run_dir: Path) -> None:
     run = account(run_dir)
     most = max((each.usage.total_tokens for each in run.participants.values()), default=0)
     heads = ("", "model", "turns", "in", "out", "cost", "seconds", "tokens".ljust(BAR))
-    names, *columns = zip(heads, *(_cells(each, most) for each in run.participants.values()), strict=True)
-    show_columns(names, columns)
+    show_columns(heads, (_cells(each, most) for each in run.participants.values()))
     sizes = [sum(took[0] for took in bar.values()) for bar in run.bars.bars]
     if len(sizes) > 2:
         each = "turn" if run.bars.width == 1 else f"{run.bars.width} turns"

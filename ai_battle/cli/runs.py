@@ -15,7 +15,7 @@ from ..reporting.exports import export, write_reports, write_whole
 from ..reporting.figures import count_of, dollars
 from .arguments import RunName
 from .options import as_json
-from .output import print_json, show_rows
+from .output import print_json, show_columns
 
 SHOWN = 20
 LINE_CHARACTERS = 140
@@ -50,7 +50,7 @@ def list_(folder: Path, limit: int, as_json: bool) -> None:
     if not found:
         click.echo(f'{folder} has no runs; to begin one: ai-battle talk "a topic" -m TYPE -m TYPE', err=True)
         return
-    show_rows(("run", "models", "status", "turns", "cost"), map(_cells, found))
+    show_columns(("run", "status", "turns", "cost", "models"), map(_cells, found))
     if len(places) > limit:
         click.echo(f"{count_of(len(places) - limit, 'older run')}: --limit {len(places)} shows all.", err=True)
 
@@ -114,4 +114,4 @@ def _cells(run: RunOverview) -> tuple[str, ...]:
     status = click.style(run.status, fg=COLOURS.get(run.status))
     cost = "" if run.turns is None else dollars(run.cost_usd)
     turns = "" if run.turns is None else str(run.turns)
-    return printable(run.run_dir.name), printable(", ".join(dict.fromkeys(run.models))), status, turns, cost
+    return printable(run.run_dir.name), status, turns, cost, printable(", ".join(dict.fromkeys(run.models)))

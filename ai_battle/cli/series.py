@@ -30,7 +30,7 @@ from ..reporting.account import account
 from ..reporting.comparison import COMPARISON, ComparedRun, MeasuredChange, measured_changes, write_comparison
 from ..reporting.figures import clock, count_of, dollars
 from . import INTERRUPTED
-from .output import bill, print_json, show_rows, tokens
+from .output import bill, print_json, show_columns, tokens
 from .planned import DISCUSSION, MODE, PlannedRun, RunPlayer
 from .running import Display, document, exit_code, play, play_together, print_summary
 
@@ -247,7 +247,7 @@ class Series:
         if not self.display.quiet:
             click.echo()
         heads = ("run", self.kind, "repeat", "status", "turns", "tokens", "cost", "seconds")
-        show_rows(heads, map(_cells, self._ended))
+        show_columns(heads, map(_cells, self._ended))
         judging = sum((run.account.judging for run in ended), NOTHING_USED)
         used = sum((each.result.usage for each in self._ended), NOTHING_USED)
         click.echo(f"All together: {bill(used)}.")

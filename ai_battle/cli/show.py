@@ -36,17 +36,17 @@ from .tools import tool_descriptions
 
 @click.command("show")
 @run_dir
-@click.argument("turn", type=click.IntRange(1))
+@click.argument("turn", type=click.IntRange(1), required=False, metavar="TURN")
 @click.option("--request", "with_request", is_flag=True, help="Show the request: the system prompt and the messages.")
 @as_json
-def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None:
+def command(run_dir: Path, turn: int | None, with_request: bool, as_json: bool) -> None:
     """Show one TURN of the run in RUN_DIR. This includes its model, tokens and cost, and what led to the answer."""
-    found, request = find_turn(run_dir, turn), None
+    if turn is None:
+        raise click.UsageError("Name a turn by its number; for the whole run: ai-battle export RUN_DIR.")
+    found = find_turn(run_dir, turn)
     entries = [entry for entry in turn_view(run_dir, found).entries if entry.words]
     ratings = [each for verdict in account(run_dir).verdicts for each in verdict.ratings if each.turn == turn]
-    if with_request:
-        plan, redactor = plan_of(run_dir)
-        request = redactor.value(request_of(run_dir, plan, found))
+    request = _read_request(run_dir, found) if with_request else None
     if as_json:
         _print_turn(found, entries, ratings, request)
         return
@@ -58,6 +58,12 @@ def command(run_dir: Path, turn: int, with_request: bool, as_json: bool) -> None
     _show_answer(found)
     for rating in ratings:
         click.secho(f"◇ {printable(rating_words(rating))}", fg="yellow")
+
+
+def _read_request(run_dir: Path, turn: Turn) -> ModelRequest:
+    plan, redactor = plan_of(run_dir)
+    request: ModelRequest = redactor.value(request_of(run_dir, plan, turn))
+    return request
 
 
 def _print_turn(
@@ -180,15 +186,15 @@ def _try_to_write(run_dir: Path, output: Path | None, name: str, *, several: boo
     """Returns why there is nothing to write: of a run without drafts there are no pairs, but all other formats."""
     try:
         pieces = export(run_dir, name)
-        if output is None:
-            sys.stdout.writelines(pieces)
-            return ""
-        place = _place(output, run_dir, name, several=several)
-        with lock_directory(run_dir) if place.absolute().is_relative_to(run_dir.absolute()) else nullcontext():
-            write_file(place, pieces, "--output")
-        click.echo(str(place), err=True)
     except ConfigError as error:
         return str(error)
+    if output is None:
+        sys.stdout.writelines(pieces)
+        return ""
+    place = _place(output, run_dir, name, several=several)
+    with lock_directory(run_dir) if place.absolute().is_relative_to(run_dir.absolute()) else nullcontext():
+        write_file(place, pieces, "--output")
+    click.echo(str(place), err=True)
     return ""
 
 

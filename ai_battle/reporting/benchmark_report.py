@@ -96,7 +96,7 @@ def render(summary: BenchmarkSummary, store: Store) -> Iterator[str]:
         over_tasks=over_tasks(summary),
         beaten=[*beaten(summary)],
         conclusions=[*conclusions(summary.pairs, MOST_CONCLUSIONS)],
-        settings=settings_table(summary),
+        settings=settings_table(summary, "APGR"),  # which the table of orders has
         datasets=datasets_table(summary),
         matrix=matrix(summary),
         most_matrix=MOST_MATRIX,

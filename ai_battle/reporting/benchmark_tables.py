@@ -134,6 +134,11 @@ def _question_count(row: SettingRow) -> Cell:
     return Cell(count(row.help.asked), row.help.asked, declined) if row.help.asked or declined else Cell(NO_FIGURE)
 
 
+def _apgr(row: SettingRow) -> Cell:
+    order = row.order
+    return _cell(order.apgr, "{:.3f}".format, _interval(order.apgr_low, order.apgr_high, "{:.2f}".format))
+
+
 _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
     "quality": lambda row: _share(row.quality, row.low, row.high),
     "tasks": lambda row: _cell(row.n, "{:,}".format),
@@ -147,14 +152,16 @@ _SETTINGS: Mapping[str, Callable[[SettingRow], Cell]] = {
     "help": lambda row: _share(row.help.help_rate, row.help.help_rate_low, row.help.help_rate_high),
     "asked": _question_count,
     HELP_PRICE: lambda row: _cell(row.help.help_usd, price) if row.help.asked else Cell(NO_FIGURE),
+    "APGR": _apgr,
     "missing": _missing_cell,
     "beaten by": lambda row: Cell(short(row.dominated) or NO_FIGURE),
 }
 
 
-def settings_table(summary: BenchmarkSummary) -> Table:
-    """Returns the table of all settings, without empty columns."""
-    heads = [head for head in _SETTINGS if (head != TOKENS or summary.axis == "tokens") and _says(head, summary)]
+def settings_table(summary: BenchmarkSummary, *left_out: str) -> Table:
+    """Returns the table of all settings, without the columns `left_out` and empty ones."""
+    without = {*left_out, *(() if summary.axis == "tokens" else (TOKENS,))}
+    heads = [head for head in _SETTINGS if head not in without and _says(head, summary)]
     return Table(["setting", *heads], _rows(summary, lambda row: [_SETTINGS[head](row) for head in heads]))
 
 
@@ -240,9 +247,7 @@ _ORDER: Mapping[str, Callable[[SettingRow], Cell]] = {
     "spoilt": lambda row: _cell(row.help.spoilt, "{:g}".format),
     "$ / rescued": lambda row: _cell(row.usd_per_rescued, dollars),
     "drafts wasted": _wasted_drafts,
-    "APGR": lambda row: _cell(
-        row.order.apgr, "{:.3f}".format, _interval(row.order.apgr_low, row.order.apgr_high, "{:.2f}".format)
-    ),
+    "APGR": _apgr,
     "CPT 50 %": lambda row: _share(row.order.cpt50),
     "CPT 80 %": lambda row: _share(row.order.cpt80),
 }

@@ -98,7 +98,7 @@ def _turn_failed(event: TurnFailed) -> str:
     if event.error in (reason_without_words(event.speaker, command) for command in WITHOUT_WORDS):
         return f"Turn {event.turn}: {event.error}"
     then = "the turn was skipped" if event.policy == "skip" else "the run stopped"
-    return f"Turn {event.turn}: {event.speaker} gave no answer ({then}): {event.error}"
+    return f"Turn {event.turn}: {event.speaker} gave no answer ({then}){f': {event.error}' if event.error else ''}"
 
 
 def phase_title(event: PhaseStarted) -> str:
@@ -112,8 +112,8 @@ def phase_words(event: PhaseStarted) -> str:
 
 
 def _speaker_selected(event: SpeakerSelected) -> str:
-    words = f"The selector named nobody who could speak next, so {event.speaker} speaks."
-    return words if event.how == "fallback" else ""
+    named = f"The selector named nobody who could speak next, so {event.speaker} speaks: {one_line(event.raw, 100)}"
+    return named if event.how == "fallback" else ""
 
 
 def _hint_given(event: HintGiven) -> str:
@@ -283,9 +283,7 @@ SENTENCES: Mapping[type, Callable[[Any], str]] = {
     Summarised: _turns_summarised,
     Concluded: lambda event: f"{event.speaker} gave the outcome: {file_name(event.text)}" if event.text else "",
     ToolProposed: _tool_proposed,
-    FabricationSuspected: lambda event: (
-        f"The next answer seems to report a result that no tool returned: {event.claim}"
-    ),
+    FabricationSuspected: lambda event: f"The answer seems to report a result that no tool returned: {event.claim}",
     BudgetReached: _budget_reached,
     RunForked: lambda event: f"Forked from {event.source} after turn {event.turn}; earlier turns cost nothing.",
     RunResumed: lambda event: f"The run was resumed at turn {event.turn}.",

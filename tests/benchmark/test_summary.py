@@ -291,7 +291,7 @@ def test_results_are_summed_up_again_at_any_time(tmp_path: Path, capsys: pytest.
         main(["bench", "report", str(tmp_path / "results")])
     shown = capsys.readouterr().out
     assert not ended.value.code
-    assert shown.splitlines()[1].split()[:4] == ["small", "50.0", "%", "35.2"]
+    assert shown.splitlines()[1].split()[:4] == ["small", "50.0", "%", "(35.2"]
     assert "not beaten, the cheapest first: small (50.0 %), large (75.0 %)" in shown
     assert "silly is beaten by small, which is no worse, no dearer, and shown to be better in one of both" in shown
     assert "- large is better than small by 25.0 points" in shown

@@ -88,7 +88,7 @@ def test_of_a_pair_the_small_model_is_helped_and_the_document_says_by_whom(fakes
         (("-m", "gpt-4o"), b"", "pipe the question"),
         (("-m", "gpt-4o"), b"\xff\xfe\x00", "is not UTF-8 text"),
         (("-m", "gpt-4o"), b"a" * 2_100_000, "more than 2 MiB"),
-        (("Hm?", "-m", "gpt-4o", "-f", "none.txt"), b"", "Invalid value for -f: there is no file 'none.txt'"),
+        (("Hm?", "-m", "gpt-4o", "-f", "none.txt"), b"", "File 'none.txt' does not exist."),
     ],
 )
 def test_what_can_not_be_asked_is_answered_with_a_way_out(

@@ -185,7 +185,7 @@ def test_columns_that_have_no_room_stand_below_beside_the_names_again() -> None:
     names, numbers = ("setting", "a" * 30), [("quality", "64.7 %"), ("95 %", "59.1 % to 69.9 %"), ("tasks", "300")]
 
     assert list(column_groups(names, numbers, 200)) == [numbers]
-    assert list(column_groups(names, numbers, 45)) == [numbers[:2], numbers[2:]]
+    assert list(column_groups(names, numbers, 62)) == [numbers[:2], numbers[2:]]
     assert list(column_groups(names, numbers, 10)) == [[column] for column in numbers]
 
 

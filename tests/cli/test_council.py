@@ -131,7 +131,7 @@ def test_a_limit_in_dollars_that_is_reached_leaves_what_is_there(fakes: FakeProv
         (("Hm?", "-m", "gpt-4o", "-m", "gpt-4x/none/"), "gpt-4x"),
         (("Hm?", *THREE, "--chair", "nobody"), "nobody"),
         (THREE, "ai-battle council QUESTION"),
-        (("Hm?", *THREE, "-f", "none.txt"), "Invalid value for -f: there is no file 'none.txt'"),
+        (("Hm?", *THREE, "-f", "none.txt"), "File 'none.txt' does not exist."),
     ],
 )
 def test_what_can_not_be_asked_is_answered_with_a_way_out(

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from ai_battle.testing import FakeProviders
-from tests.scenarios.terminal import begin, run, terminal, wait_for
+from tests.scenarios.terminal import begin, run, sized_terminal, terminal, wait_for
 
 from .conftest import Run
 
@@ -31,8 +31,8 @@ def test_runs_are_listed_those_that_were_begun_last_first(ai_battle: Run) -> Non
     listed = ai_battle("runs")
 
     assert [line.split()[0][21:] for line in listed.lines[1:]] == ["rain", "wind"]
-    assert listed.lines[1].split()[1:] == ["scripted/a,", "scripted/b", "done", "2", "$0"]
-    assert listed.lines[0].index("cost") == listed.lines[1].index("$0")
+    assert listed.lines[1].split()[1:] == ["done", "2", "$0", "scripted/a,", "scripted/b"]
+    assert listed.lines[0].index("models") == listed.lines[1].index("scripted/a")
     assert ai_battle("runs", "list", "-n", 1).err == "1 older run: --limit 2 shows all.\n"
     (first, _) = json.loads(ai_battle("runs", "list", "--json").out)
     assert (first["status"], first["turns"], first["name"]) == ("done", 2, "rain")
@@ -128,13 +128,28 @@ def test_what_is_no_run_is_not_deleted(ai_battle: Run) -> None:
     assert Path("runs/notes").exists()
 
 
+def test_a_narrow_terminal_folds_no_name_of_a_run(ai_battle: Run) -> None:
+    talk(ai_battle, "rain")
+    with sized_terminal(24, 60, ["runs"], None) as narrow:
+        assert narrow.end() == 0
+    assert narrow.shown.count("2026-11-23T04-00-00Z-rain ") == 2
+
+
+def test_an_output_that_cannot_be_written_is_told_once_for_all_formats(ai_battle: Run) -> None:
+    talk(ai_battle, "rain")
+    Path("taken").touch()
+    refused = ai_battle("export", "last", "--format", "md,csv,html", "--output", "taken/out")
+    assert refused.code == 2
+    assert refused.err.count("can't be written") == 1
+
+
 def test_a_run_that_is_being_written_is_listed_as_that_and_not_deleted(ai_battle: Run, folder: Path) -> None:
     slow = {"Ann": {"type": "scripted/a", "pace": 5, "script": ["One two three four."]}, "Bob": {"role": "user"}}
     Path("slow.yaml").write_text(yaml.safe_dump({"discussion": {"goal": "Wait.", "models": slow}}))
     place = Path("runs/slow")
     running = begin("run", "slow.yaml", "--out", place)
     wait_for("turn_started", place / "journal.jsonl")
-    assert ai_battle("runs").lines[1].split()[-1] == "running"
+    assert ai_battle("runs").lines[1].split()[1] == "running"
     refused = ai_battle("runs", "delete", "slow", "--yes")
     opened = ai_battle("runs", "open", "slow", "--no-browser")
     running.process.send_signal(signal.SIGKILL)
@@ -144,7 +159,7 @@ def test_a_run_that_is_being_written_is_listed_as_that_and_not_deleted(ai_battle
     assert refused.code == 1
     assert f"in use by process {running.process.pid}" in refused.err
     assert (place / "journal.jsonl").exists()
-    assert ai_battle("runs").lines[1].split()[-1] == "unfinished"
+    assert ai_battle("runs").lines[1].split()[1] == "unfinished"
 
 
 def test_a_damaged_journal_does_not_keep_the_others_from_being_listed(ai_battle: Run) -> None:
@@ -152,7 +167,7 @@ def test_a_damaged_journal_does_not_keep_the_others_from_being_listed(ai_battle:
     broken = talk(ai_battle, "wind") / "journal.jsonl"
     broken.write_bytes(b"\xff\x00{" + broken.read_bytes()[5:])
 
-    assert [line.split()[1] for line in ai_battle("runs").lines[1:]] == ["unreadable", "scripted/a,"]
+    assert [line.split()[1] for line in ai_battle("runs").lines[1:]] == ["unreadable", "done"]
     assert ai_battle("runs", "search", "rains").lines[0].endswith("-rain")
 
 

@@ -317,19 +317,11 @@ class TestInterrupted:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize(
-        ("modes", "words"),
-        [
-            ("ai-a", "there is no mode 'ai-a'; did you mean 'ai-ai'?"),
-            ("ai-ai,", "there is no mode ''; there is ai-ai"),
-            ("no-meta,default", "no-meta is named twice"),
-        ],
-    )
-    def test_a_wrong_mode_is_named_before_anything_runs(
-        self, ai_battle: Run, scripted_file: Path, modes: str, words: str
-    ) -> None:
-        outcome = ai_battle("run", scripted_file, "--modes", modes)
-        assert (outcome.code, "--modes" in outcome.err, words in outcome.err) == (2, True, True)
+    def test_a_wrong_mode_is_named_before_anything_runs(self, ai_battle: Run, scripted_file: Path) -> None:
+        outcome = ai_battle("run", scripted_file, "--modes", "no-meta,ai-a")
+        assert outcome.code == 2
+        assert "--modes" in outcome.err
+        assert "not 'ai-a'; did you mean 'ai-ai'?" in outcome.err
         assert not Path("runs").exists()
 
     @pytest.mark.parametrize("number", ["0", "-1", "1001", "99999999999999999999", "two"])

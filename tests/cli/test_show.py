@@ -71,6 +71,12 @@ def test_a_turn_that_is_not_there_is_an_error_that_tells_which_are(ai_battle: Ru
     assert (outcome.code, "has no turn 9; there are turns 1 to 2." in outcome.err) == (2, True)
 
 
+def test_a_run_without_a_turn_is_answered_with_how_to_see_all_of_it(ai_battle: Run, run_dir: Path) -> None:
+    refused = ai_battle("show", run_dir)
+    assert refused.code == 2
+    assert "for the whole run: ai-battle export RUN_DIR" in refused.err
+
+
 async def test_a_run_of_a_program_is_shown_without_its_requests(ai_battle: Run, folder: Path) -> None:
     people = [Participant(name, ScriptedClient("Hm.")) for name in ("Ann", "Bob")]
     await ConversationManager(people, goal="Talk.", turns=1, out=folder / "run").run_discussion()

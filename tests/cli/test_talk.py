@@ -91,7 +91,7 @@ def test_tools_files_and_a_helper_take_part(ai_battle: Run, fakes: FakeProviders
         (("-m", "A=gpt-4o", "-m", "A=gpt-4o"), "give them names: NAME=TYPE"),
         (("-m", "You=gpt-4o", "-m", "gpt-4o"), "give gpt-4o another one"),
         ((*TWO, "--tools", "calculater"), "did you mean 'calculator'?"),
-        ((*TWO, "-f", "none.txt"), "Invalid value for -f: there is no file 'none.txt'"),
+        ((*TWO, "-f", "none.txt"), "File 'none.txt' does not exist."),
     ],
 )
 def test_what_can_not_be_a_talk_is_answered_with_a_way_out(

@@ -101,7 +101,7 @@ def test_ctrl_c_at_the_prompt_ends_the_run_on_a_line_of_its_own_and_it_can_be_re
         assert again.end() == 0
     shown = scrolled_lines(again)
     assert shown[:5] == ["You:", "Hello.", "Ann:", "First.", "Bob:"]
-    assert shown[7:11] == ["→ resumed at turn 4", "You> Back again.", "Ann scripted/a", "Second."]
+    assert shown[7:11] == ["→ The run was resumed at turn 4.", "You> Back again.", "Ann scripted/a", "Second."]
 
 
 ALT_ENTER, UP, PASTE, PASTED = "\x1b\r", "\x1b[A", "\x1b[200~", "\x1b[201~"

@@ -6,7 +6,7 @@ from ai_battle import cli
 from tests.nursery import serve
 
 MODULES = (
-    *("cli.ask", "cli.bench", "cli.run", "cli.runs", "cli.talk", "cli.screen"),
+    *("cli.ask", "cli.bench", "cli.run", "cli.runs", "cli.screen"),
     *("cli.serve", "server.running"),
     *("assembly.recipes", "assembly.tooling", "conversation.manager", "providers.openai", "providers.scripted"),
 )

@@ -89,7 +89,7 @@ class TestInterrupted:
         assert (resumed.code, resumed.err) == (0, "")
         assert transcript("here") == await whole_transcript(slow)
         assert turns("here") == [1, 2, 3, 4]
-        assert "→ resumed at turn 2" in resumed.out
+        assert "→ The run was resumed at turn 2." in resumed.out
 
     def test_with_json_it_is_one_document_all_the_same(self, slow: Path) -> None:
         running = begin("run", slow, "--out", "here", "--json")

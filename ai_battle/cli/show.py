@@ -45,7 +45,7 @@ def command(run_dir: Path, turn: int | None, with_request: bool, as_json: bool) 
         raise click.UsageError("Name a turn by its number; for the whole run: ai-battle export RUN_DIR.")
     found = find_turn(run_dir, turn)
     entries = [entry for entry in turn_view(run_dir, found).entries if entry.words]
-    ratings = [each for verdict in account(run_dir).verdicts for each in verdict.ratings if each.turn == turn]
+    ratings = _ratings_of(run_dir, turn)
     request = _read_request(run_dir, found) if with_request else None
     if as_json:
         _print_turn(found, entries, ratings, request)
@@ -58,6 +58,10 @@ def command(run_dir: Path, turn: int | None, with_request: bool, as_json: bool) 
     _show_answer(found)
     for rating in ratings:
         click.secho(f"◇ {printable(rating_words(rating))}", fg="yellow")
+
+
+def _ratings_of(run_dir: Path, turn: int) -> Sequence[Rating]:
+    return [each for verdict in account(run_dir).verdicts for each in verdict.ratings if each.turn == turn]
 
 
 def _read_request(run_dir: Path, turn: Turn) -> ModelRequest:

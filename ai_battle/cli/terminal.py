@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO, get_args
@@ -38,42 +38,38 @@ except ImportError:  # Windows, and some builds of Python
 MIN_WIDTH = 20
 
 
-def question(call: ToolCall, participant: str, width: int, *, colour: bool) -> Iterator[str]:
+def question(call: ToolCall, participant: str, width: int) -> Iterator[str]:
     """Yields the lines of the question, none wider than `width`. A bar marks each line that the model wrote."""
     who, tool = visible(participant), visible(call.name)
-    bar = _style("│ ", colour, fg="yellow")
+    bar = click.style("│ ", fg="yellow")
     for number, row in enumerate(chop_cells(f"{who} wants to use {tool}", max(width - 2, MIN_WIDTH))):
-        yield _style("│ " if number else "╭ ", colour, fg="yellow") + _style(row, colour, bold=True)
-    rows = [row for name, value in call.arguments.items() for row in _argument(name, value, width - 2, colour)]
+        yield click.style("│ " if number else "╭ ", fg="yellow") + click.style(row, bold=True)
+    rows = [row for name, value in call.arguments.items() for row in _argument(name, value, width - 2)]
     yield from (bar + row for row in rows or ["(without arguments)"])
     text = f"May {who} use {tool}?"
     text = text if cell_len(text) <= width - 2 else "May this be run?"
-    yield _style("╰ ", colour, fg="yellow") + _style(text, colour, bold=True)
+    yield click.style("╰ ", fg="yellow") + click.style(text, bold=True)
 
 
-def _argument(name: str, value: Any, width: int, colour: bool) -> Iterator[str]:
+def _argument(name: str, value: Any, width: int) -> Iterator[str]:
     """Yields `name: value` on one line if that fits, else a block with numbered lines."""
     width = max(width, MIN_WIDTH)
     shown = visible(name)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
     lines = [visible(line) for line in text.removesuffix("\n").split("\n")]
     if len(lines) == 1 and cell_len(f"{shown}: {lines[0]}") <= width:
-        yield f"{_style(f'{shown}:', colour, fg='cyan')} {lines[0] or _style('(empty)', colour, dim=True)}"
+        yield f"{click.style(f'{shown}:', fg='cyan')} {lines[0] or click.style('(empty)', dim=True)}"
         return
-    yield from (_style(row, colour, fg="cyan") for row in chop_cells(f"{shown}:", width))
-    yield from _numbered_lines(lines, width, colour)
+    yield from (click.style(row, fg="cyan") for row in chop_cells(f"{shown}:", width))
+    yield from _numbered_lines(lines, width)
 
 
-def _numbered_lines(lines: list[str], width: int, colour: bool) -> Iterator[str]:
+def _numbered_lines(lines: list[str], width: int) -> Iterator[str]:
     digits = max(len(str(len(lines))), 2)
     for number, line in enumerate(lines, 1):
         rows = chop_cells(line, max(width - digits - 2, MIN_WIDTH)) or [""]
         for gutter, row in zip((number, *[""] * (len(rows) - 1)), rows, strict=True):
-            yield f"{_style(f'{gutter:>{digits}}', colour, dim=True)}  {row}"
-
-
-def _style(text: str, colour: bool, **style: Any) -> str:
-    return click.style(text, **style) if colour else text
+            yield f"{click.style(f'{gutter:>{digits}}', dim=True)}  {row}"
 
 
 HINTS = "  y yes · n no, n WHY tells the model why\n  always, never: for the whole run"
@@ -138,14 +134,15 @@ class TerminalPrompt:
 
 async def _ask(call: ToolCall, participant: str, out: TextIO) -> Answer:
     """Asks until there is an answer; the end of the input means no. Discards what was typed before the question."""
-    colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    is_colourful = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    shown: Callable[[str], str] = str if is_colourful else click.unstyle
     width = min(os.get_terminal_size(out.fileno()).columns or USUAL_WIDTH, WIDEST)
-    lines = (*question(call, participant, width, colour=colour), _style(HINTS, colour, dim=True))
-    out.write("\n" + "\n".join(lines) + "\n")
+    lines = (*question(call, participant, width), click.style(HINTS, dim=True))
+    out.write(shown("\n" + "\n".join(lines) + "\n"))
     if termios:
         termios.tcflush(sys.stdin, termios.TCIFLUSH)
     while True:
-        out.write(_style(PROMPT, colour, bold=True))
+        out.write(shown(click.style(PROMPT, bold=True)))
         out.flush()
         typed = await Keyboard()("")
         if typed is None:

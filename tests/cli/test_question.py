@@ -13,7 +13,7 @@ from ai_battle.tools.approval import Answer
 
 
 def shown_lines(width: int = 80, name: str = "write", **arguments: Any) -> list[str]:
-    return list(question(ToolCall(name, arguments), "Ada", width, colour=False))
+    return [*map(unstyle, question(ToolCall(name, arguments), "Ada", width))]
 
 
 def test_it_says_who_wants_what_and_with_which_arguments() -> None:
@@ -80,8 +80,8 @@ def test_what_steers_a_terminal_or_is_not_seen_becomes_a_sign(hostile: str, harm
 
 
 def test_names_are_no_safer_than_values() -> None:
-    lines = list(question(ToolCall("do\nit\x1b[1m", {"a\nb\u202e": 1}), "A\rda", 80, colour=False))
-    assert lines == ["╭ A␍da wants to use do␊it␛[1m", "│ a␊b⟨U+202E⟩: 1", "╰ May A␍da use do␊it␛[1m?"]
+    lines = question(ToolCall("do\nit\x1b[1m", {"a\nb\u202e": 1}), "A\rda", 80)
+    assert [*map(unstyle, lines)] == ["╭ A␍da wants to use do␊it␛[1m", "│ a␊b⟨U+202E⟩: 1", "╰ May A␍da use do␊it␛[1m?"]
 
 
 def test_a_megabyte_is_shown_too() -> None:
@@ -89,7 +89,7 @@ def test_a_megabyte_is_shown_too() -> None:
 
 
 def test_colours_are_only_ours() -> None:
-    [_, line, _] = question(ToolCall("write", {"path": "\x1b[31mred"}), "Ada", 80, colour=True)
+    [_, line, _] = question(ToolCall("write", {"path": "\x1b[31mred"}), "Ada", 80)
     assert unstyle(line) == "│ path: ␛[31mred"
 
 

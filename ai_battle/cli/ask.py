@@ -290,7 +290,7 @@ def talk(topic: str, models: tuple[str, ...], me: bool, **how: Any) -> int:
     if how["save"] and how["save"].exists():
         raise ConfigError(f"{how['save']} exists; name another file with --save.")
     config = recipe(topic, named_types(models), me, how)
-    settings = (*how["changes"], *shortcuts(how["turns"], how["max_cost"]))
+    settings = (*how["changes"], *shortcuts(how, "turns", "max_cost"))
     loaded = load_composed(config, settings)
     loaded = with_approval(replace(loaded, name=one_line(topic, NAME_WIDTH)), how["approve"])
     if how["save"]:

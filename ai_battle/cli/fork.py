@@ -1,7 +1,6 @@
 """`ai-battle fork` and `replay`: play a run again, from one of its turns or with one participant replaced."""
 
 import asyncio
-import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -85,10 +84,9 @@ def command(run_dir: Path, turn: int, branches: int, expect: str | None, **how: 
     so that both can be compared, unless the run was over after that turn.
     """
     pattern = _pattern(expect)
-    goal = () if how["goal"] is None else (f"discussion.goal={json.dumps(how['goal'])}",)
-    models, settings = dict(map(split_swap, how["swaps"])), (*how["changes"], *goal, *shortcuts(how["turns"], None))
-    judged = (*shortcuts(None, None, how["judge"]),)
-    with_change = with_approval(with_changes(run_dir, models, (*settings, *judged)), how["approve"])
+    models, settings = dict(map(split_swap, how["swaps"])), (*how["changes"], *shortcuts(how, "goal", "turns"))
+    changed = with_changes(run_dir, models, (*settings, *shortcuts(how, "judge")))
+    with_change = with_approval(changed, how["approve"])
     require_trust(with_change, given=how["trust"])
     runs = tuple(_plan(run_dir, turn, with_change, branches, is_changed=bool(models or settings), how=how))
     display = Display(how["quiet"], how["as_json"], ViewOptions.of(with_change))
@@ -114,7 +112,7 @@ def _plan(
     baseline = _usual_baseline(run_dir, turn, branches) if how["baseline"] is None else how["baseline"]
     if is_changed and baseline:
         as_it_was = with_approval(of_run(run_dir), how["approve"])
-        as_it_was = as_it_was.with_overrides(*shortcuts(None, None, how["judge"]))
+        as_it_was = as_it_was.with_overrides(*shortcuts(how, "judge"))
         yield from (plan(as_it_was, UNCHANGED, number) for number in range(1, baseline + 1))
     variant = CHANGED if is_changed else UNCHANGED
     yield from (plan(with_change, variant, number) for number in range(1, branches + 1))

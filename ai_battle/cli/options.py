@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from pathlib import Path
 from typing import Any, TypeVar
@@ -101,18 +101,18 @@ FOLDER, UNCLAIMED = Folder(), Folder(claims=False)
 USD = click.FloatRange(0, min_open=True)
 
 
-def shortcuts(
-    turns: int | None, max_cost: float | None, judge: str | None = None, max_time: float | None = None
-) -> Iterator[str]:
-    """Yields what these options mean as `--set` options."""
-    if turns is not None:
-        yield f"discussion.turns={turns}"
-    if max_cost is not None:
-        yield f"discussion.limits.cost_usd={max_cost}"
-    if max_time is not None:
-        yield f"discussion.limits.seconds={max_time}"
-    if judge:
-        yield f"discussion.judge={json.dumps(judge)}"
+SHORTCUTS = {
+    **{name: f"discussion.{name}" for name in ("turns", "goal", "judge")},
+    "max_cost": "discussion.limits.cost_usd",
+    "max_time": "discussion.limits.seconds",
+}
+"""The key that an option changes."""
+
+
+def shortcuts(options: Mapping[str, Any], *names: str) -> Iterator[str]:
+    """Yields what the named options mean as `--set` options, if they were given."""
+    given = ((SHORTCUTS[name], options[name]) for name in names if options[name] is not None)
+    return (f"{key}={json.dumps(value)}" for key, value in given)
 
 
 def split_swap(spelled: str) -> tuple[str, str]:

@@ -67,7 +67,7 @@ SEVERAL = "a folder, --modes, --repeat and --executor"
 @verbose
 @dry_run
 @for_tools
-def command(config: str, changes: tuple[str, ...], turns: int | None, **how: Any) -> int:
+def command(config: str, changes: tuple[str, ...], **how: Any) -> int:
     """Run the discussion of CONFIG. That is a YAML file, or the name of a packaged one such as quickstart.
 
     CONFIG may also be a folder: all discussions in it are run.
@@ -76,8 +76,8 @@ def command(config: str, changes: tuple[str, ...], turns: int | None, **how: Any
     recordings = RecordingFiles(str(how["record"]), str(how["replay"]))
     if several and recordings != NO_RECORDING:
         raise click.UsageError(f"A recording is of one run: --record and --replay don't go with {SEVERAL}.")
-    max_cost, max_time = (None, None) if several else (how["max_cost"], how["max_time"])
-    settings = (*changes, *shortcuts(turns, max_cost, how["judge"], max_time))
+    limits = () if several else ("max_cost", "max_time")
+    settings = (*changes, *shortcuts(how, "turns", "judge", *limits))
 
     def load(path: str) -> LoadedDiscussion:
         return with_approval(load_checked(path, settings, recordings), str(how["approve"]))

@@ -1,4 +1,4 @@
-"""Measures what help brings, in a setting that was run and in an order of answers, and how sure first answers were.
+"""Measures what help brings: in a setting, in an order of answers, by signal, and how sure first answers were.
 
 An order says which answers a large model takes over first. Its measures are those of the cascade literature: APGR is
 the recovered part of the large model's advantage, averaged over all help rates; CPT(x) is the least help rate that
@@ -142,6 +142,53 @@ def _wasted_dollars(samples: Iterable[Sample]) -> float | None:
 def per_rescued(extra_usd: float | None, rescued: float | None) -> float | None:
     """Returns the dollars per additional right answer, or None if it is undefined or unknown."""
     return extra_usd / rescued if rescued and extra_usd is not None else None
+
+
+@dataclass(frozen=True, slots=True)
+class BySignal:
+    """A signal of the detector: how many first answers had it, and how these fared.
+
+    `wrong` is the share of them that were wrong, `wrong_else` the same for answers without the signal; None if unknown.
+    """
+
+    signal: str
+    spoke: int
+    wrong: float | None
+    wrong_low: float | None
+    wrong_high: float | None
+    wrong_else: float | None
+    helped: int
+    rescued: float
+    wasted_usd: float | None
+
+
+def by_signal(samples: Iterable[Sample]) -> tuple[BySignal, ...]:
+    """Returns the signals, the most frequent first. Samples without an assessed first answer are ignored."""
+    judged = [sample for sample in samples if sample.quality is not None]
+    names = dict.fromkeys(name for sample in judged for name in sample.signals)
+    rows = [_signal_row(name, judged, _unread_score(judged)) for name in names]
+    return tuple(sorted(rows, key=lambda row: (-row.spoke, row.signal)))
+
+
+def _signal_row(name: str, judged: Sequence[Sample], unread: float | None) -> BySignal:
+    spoke = [sample for sample in judged if name in sample.signals]
+    wrong, silent = _wrong_answers(spoke), _wrong_answers([sample for sample in judged if name not in sample.signals])
+    low, high = wilson(sum(wrong), len(wrong)) if wrong else (None, None)
+    return BySignal(
+        name,
+        len(spoke),
+        known_mean(wrong),
+        low,
+        high,
+        known_mean(silent),
+        sum(sample.helped for sample in spoke),
+        _gain(_before_and_after(spoke, unread)),
+        _wasted_dollars(spoke),
+    )
+
+
+def _wrong_answers(samples: Iterable[Sample]) -> list[float]:
+    return [float(sample.small_score <= 0.5) for sample in samples if sample.small_score is not None]
 
 
 def _unread_score(samples: Iterable[Sample]) -> float | None:

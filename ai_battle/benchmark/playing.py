@@ -20,7 +20,7 @@ from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import AIBattleError, EmptyAnswer, Refused
 from ..core.events import Emit, Event, ModelReplied, TextDelta, ignore
 from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
-from ..core.helping import DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
+from ..core.helping import AnswerChecked, DraftDropped, HelpAsked, HelpDeclined, HelpFailed, StuckFound
 from ..core.ledger import Budget, Ledger, charge_to
 from ..core.messages import ToolCall, user
 from ..core.plugins import translate_errors
@@ -57,11 +57,13 @@ class SampleListener:
         self.has_begun = False
         self.large: ModelResponse | None = None
         self.quality: float | None = None
+        self.signals: Mapping[str, float] = {}
         self.times = CallTimes()
         self.seconds = 0.0
         self.budget = Budget()
         self.paid = Budget(ledger=Ledger(paid_only=True))
         self.own_tools: frozenset[str] = frozenset()
+        self._checks: dict[str, Mapping[str, float]] = {}
         self._wasted = NOTHING_USED
         self._help_usage = NOTHING_USED
         self._asked = 0
@@ -78,8 +80,10 @@ class SampleListener:
                 self._note_reply(event)
             case DraftDropped():
                 self._wasted += event.usage
+            case AnswerChecked():
+                self._checks.setdefault(event.by, event.signals)
             case StuckFound() if self.quality is None:
-                self.quality, self._reason = event.quality, event.reason
+                self.quality, self.signals, self._reason = event.quality, event.signals, event.reason
             case HelpAsked() | HelpDeclined() | HelpFailed():
                 self._note_question(event)
 
@@ -107,6 +111,9 @@ class SampleListener:
             self.small = response
 
     def sample(self, key: SampleKey, seconds: float, **rest: Any) -> Sample:
+        signals = dict(self.signals)
+        for check in self._checks.values():
+            signals |= check
         return Sample(
             *key,
             usage=self.budget.ledger.usage,
@@ -114,6 +121,7 @@ class SampleListener:
             seconds=seconds,
             helped=bool(self._asked),
             quality=self.quality,
+            signals=signals,
             reason=self._reason,
             small_answer=self.small.text if self.small else "",
             large_answer=self.large.text if self.large else "",
@@ -259,7 +267,8 @@ class Player:
         """Notes the detector's assessment of the small model's answer if it was not stuck."""
         if listener.quality is None and listener.small and _uses_detector(setting):
             request = ModelRequest((user(task.prompt),), tools=task.tools)
-            listener.quality = assembly.recipes.assess(request, listener.small).quality
+            found = assembly.recipes.assess(request, listener.small)
+            listener.quality, listener.signals = found.quality, found.signals
 
     async def _score(self, key: SampleKey, task: Task, answer: ScoredAnswer, listener: SampleListener) -> Sample:
         score = await score_answer(self._scorers[task.extra[DATASET_KEY]], task, answer)

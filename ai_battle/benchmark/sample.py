@@ -1,6 +1,7 @@
 """A sample: one answer of a setting to a task, with its score and its costs."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 from ..config.benchmark import Unscored
@@ -55,10 +56,10 @@ NO_HELP = HelpRecord()
 class Sample:
     """An answer with all figures of its making. `error` says why there is none; that does not count as wrong.
 
-    `usage` is everything the sample used, `wasted` the part that did not lead to the answer. `quality` and `reason` are
-    the detector's findings on `small_answer`, the first answer of the small model. `large_answer` is the helper's last
-    one. Their scores are None if they were not scored. `spent_usd` is what was paid in this run, without recorded and
-    cached answers.
+    `usage` is everything the sample used, `wasted` the part that did not lead to the answer. `quality`, `signals` and
+    `reason` are the detector's findings on `small_answer`, the first answer of the small model. `large_answer` is the
+    helper's last one. Their scores are None if they were not scored. `spent_usd` is what was paid in this run, without
+    recorded and cached answers.
     """
 
     setting: str
@@ -71,6 +72,7 @@ class Sample:
     helped: bool = False
     wasted: Usage = NOTHING_USED
     quality: float | None = None
+    signals: Mapping[str, float] = field(default_factory=dict)
     reason: str = ""
     small_answer: str = ""
     large_answer: str = ""

@@ -14,9 +14,11 @@ from .cascade import (
     NO_EFFECT,
     NOT_ORDERED,
     Bin,
+    BySignal,
     HelpEffect,
     HelpOrder,
     bins,
+    by_signal,
     calibration_error,
     doubts_of,
     first_scores,
@@ -132,6 +134,7 @@ class BenchmarkSummary:
     smallest: float | None = None
     calibration: tuple[Bin, ...] = ()
     calibration_error: float | None = None
+    by_signal: Mapping[str, tuple[BySignal, ...]] = field(default_factory=dict)
     sweep: tuple[SweepResult, ...] = ()
     sweep_of: str = ""
     latency: Latency = NO_LATENCY
@@ -198,6 +201,7 @@ def summary_of(store: Store, hear: Callable[[str], None] = lambda step: None) ->
         median(pair.smallest for pair in pairs) if pairs else None,
         tuple(calibration),
         calibration_error(calibration),
+        {each.name: found for each in compared.settings if each.is_helped and (found := by_signal(each.answers))},
         tuple(sweep(items, grid())),
         of,
         latency(compared.settings),

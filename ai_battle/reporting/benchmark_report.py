@@ -22,6 +22,7 @@ from .benchmark_tables import (
     order_table,
     over_tasks,
     settings_table,
+    signals_table,
     sweep_table,
 )
 from .charts import BOTTOM, LEFT, RIGHT, TOP, Axes, Box, Points, Scale, fitting, label_boxes, shares, square
@@ -102,6 +103,7 @@ def render(summary: BenchmarkSummary, store: Store) -> Iterator[str]:
         most_matrix=MOST_MATRIX,
         order=order_table(helped) if helped else None,
         curves=[(row, square([y for _, y in curve])) for curve, row in _by_order(helped)[:MOST_CURVES]],
+        signals=[(name, signals_table(found)) for name, found in summary.by_signal.items()],
         sweep=sweep_table(summary.sweep),
         items=_items(shown, store),
         left_out=left_out if len(shown) < len(summary.items) else "",

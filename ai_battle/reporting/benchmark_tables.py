@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 from markupsafe import Markup
 
+from ..benchmark.cascade import BySignal
 from ..benchmark.paired import ComparedPair, Verdict
 from ..benchmark.summary import BenchmarkSummary, SettingRow
 from ..benchmark.sweep import SweepResult
@@ -12,6 +14,7 @@ from ..core.texts import about, printable
 from .figures import NO_FIGURE, TASKS, UNKNOWN_FIGURE, colour, count, dollars, percent, price, seconds, short
 
 MOST_MATRIX = 16
+MOST_SIGNALS = 20
 MOST_BEATEN = 6
 KINDS: Mapping[Verdict, str] = {
     "better": "better",
@@ -63,6 +66,13 @@ TERMS: Mapping[str, str] = {
     "APGR": "the part of the large model's advantage that help recovers, over all help rates; 0.5 is chance",
     "CPT 50 %": "the smallest help rate that recovers half of the large model's advantage",
     "CPT 80 %": "the smallest help rate that recovers 80 % of the large model's advantage",
+    "signal of the detector": "what was found in first answers of the small model",
+    "answers": "first answers in which it was found",
+    "wrong": "the share of these that are wrong",
+    "95 %": "the interval in which that share lies",
+    "wrong without it": "the share of all other first answers that are wrong",
+    "helped": "those of them that got help",
+    "$ wasted": "what their dropped answers cost",
     "95 %, or bounds": "the interval of the quality, or between what it must lie",
     "needs new answers": "tasks in which a model would have to answer once more",
 }
@@ -255,6 +265,30 @@ _ORDER: Mapping[str, Callable[[SettingRow], Cell]] = {
 
 def order_table(rows: Sequence[SettingRow]) -> Table:
     return Table([*_ORDER], [("", [cell(row) for cell in _ORDER.values()]) for row in rows])
+
+
+_SIGNALS: Mapping[str, Callable[[BySignal], Cell]] = {
+    "signal of the detector": lambda each: Cell(each.signal),
+    "answers": lambda each: _cell(each.spoke, "{:,}".format),
+    "wrong": lambda each: _share(each.wrong),
+    "95 %": lambda each: Cell(_interval(each.wrong_low, each.wrong_high, percent) or NO_FIGURE),
+    "wrong without it": lambda each: _share(each.wrong_else),
+    "helped": lambda each: _cell(each.helped, "{:,}".format),
+    "rescued": lambda each: _cell(each.rescued, "{:g}".format),
+    "$ wasted": lambda each: Cell(dollars(each.wasted_usd), each.wasted_usd),
+}
+
+
+def signals_table(signals: Sequence[BySignal]) -> Table:
+    """Lists first the signals that separate wrong answers from right ones best and most often."""
+    most = sorted(signals, key=_signal_rank)[:MOST_SIGNALS]
+    return Table([*_SIGNALS], [("", [cell(each) for cell in _SIGNALS.values()]) for each in most])
+
+
+def _signal_rank(each: BySignal) -> float:
+    if each.wrong is None or each.wrong_else is None:
+        return 0.0
+    return -abs(each.wrong - each.wrong_else) * sqrt(each.spoke)
 
 
 def _bounds(each: SweepResult) -> Cell:

@@ -53,6 +53,7 @@ def helped_samples(right_first: str, right_after: str, got_help: str, quality: f
             got == "x",
             Usage(100, 50, cost_usd=0.001) if got == "x" else Usage(cost_usd=0.0),
             quality if got == "x" else 0.9,
+            {"doubtful": 1.0} if got == "x" else {"plain": 1.0},
             "it is doubtful" if got == "x" else "",
             "First.",
             "Of the large one." if got == "x" else "",

@@ -1,4 +1,4 @@
-"""What help brings: of an order of answers, and of the samples of a setting."""
+"""What help brings: of an order of answers, of the samples of a setting, and by signal."""
 
 import math
 from contextlib import closing
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ai_battle.benchmark.cascade import NO_ADVANTAGE, TOO_FEW, help_effect, order, per_rescued
+from ai_battle.benchmark.cascade import NO_ADVANTAGE, TOO_FEW, by_signal, help_effect, order, per_rescued
 from ai_battle.benchmark.summary import summary_of
 
 from . import results as made
@@ -58,6 +58,13 @@ def test_help_is_a_rate_of_tasks_where_there_are_repeats() -> None:
     assert (found.help_rate_low, found.help_rate_high) == pytest.approx((0.168, 0.687), abs=0.001), (
         "as ten tasks, not as twenty"
     )
+
+
+def test_signals_tell_in_how_many_answers_they_spoke_and_what_became_of_those() -> None:
+    doubtful = next(each for each in by_signal(made.helped_samples(*TEN)) if each.signal == "doubtful")
+    assert (doubtful.spoke, doubtful.helped, doubtful.rescued) == (4, 4, 2)
+    assert [doubtful.wrong, doubtful.wrong_else] == pytest.approx([0.75, 2 / 6])
+    assert doubtful.wasted_usd == pytest.approx(0.004)
 
 
 def test_a_first_answer_that_nobody_could_read_can_be_rescued() -> None:

@@ -37,6 +37,7 @@ SAMPLE = Sample(
     True,
     Usage(4, 2, cost_usd=0.1),
     0.3,
+    {"no_answer": 1.0},
     "no final answer",
     "41",
     "42",

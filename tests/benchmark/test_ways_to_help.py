@@ -104,7 +104,7 @@ def test_the_helper_s_share_of_the_price_is_that_of_its_replies_alone(tmp_path: 
 
 
 def test_a_right_call_is_no_empty_answer_to_the_detector(tmp_path: Path) -> None:
-    assert not sample(tmp_path, SENDS, strategy="takeover").helped
+    assert not {"empty", "no_call"} & sample(tmp_path, SENDS, strategy="takeover").signals.keys()
 
 
 def test_the_report_says_what_answers_were_before_help_and_after_it(tmp_path: Path) -> None:

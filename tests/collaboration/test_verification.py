@@ -17,6 +17,9 @@ from ai_battle.signals.asked_programs import AskedProgram, asked_program
 from ai_battle.tools.sandbox import choose
 from ai_battle.tools.verification import Verification
 
+from ..benchmark.suites import play_suite as benchmarked
+from ..benchmark.suites import rows, suite
+
 DOUBLES = "```python\ndef twice(items):\n    return [2 * each for each in items]\n```\n"
 GOAL = f"{DOUBLES}What does `twice([4, 1])` return?"
 RIGHT, WRONG = "It returns `[8, 2]`.", "It returns `[8, 1]`."
@@ -269,6 +272,21 @@ async def test_an_expression_that_is_nested_too_deeply_is_left_alone(goal: str) 
     result, log = await play({"strategy": "peer", "peers": [says(ONE)]}, ONE, goal)
 
     assert (result.messages[1].text, of(AnswerChecked, log), of(HelpFailed, log)) == (ONE, [], [])
+
+
+def test_a_benchmark_tells_what_running_has_shown_of_first_answers(tmp_path: Path) -> None:
+    """In its table of signals, where an answer that stands is counted as well as one that is helped."""
+    rows(
+        tmp_path / "sums.jsonl",
+        [{"id": "a", "prompt": f"{DOUBLES}What does `sum(twice([4, 1]))` return?", "reference": "10"}],
+    )
+    poor, good = says("It returns 9."), says("It returns 10.")
+    helped = {"name": "helped", "model": poor, "strategy": "takeover", "secondary": good}
+    stands = {"name": "stands", "model": good, "strategy": "takeover", "secondary": poor, "threshold": 0.99}
+    _, samples = benchmarked(tmp_path, suite(tmp_path, helped, stands))
+    found = {key.setting: {*sample.signals} & {"refuted", "verified"} for key, sample in samples.items()}
+    assert found == {"helped": {"refuted"}, "stands": {"verified"}}
+    assert {sample.score.value for sample in samples.values()} == {1.0}
 
 
 FORGERIES = (

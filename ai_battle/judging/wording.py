@@ -137,11 +137,9 @@ def wrong_form(case: Case) -> float:
 def _may_refuse(case: Case) -> bool:
     """Checks whether a refusal may be right: tools are offered, none fits, and the task needs one.
 
-    Within a conversation, or once a tool has brought something, it is not.
+    Within a conversation it is not.
     """
-    if case.family != "chat" or case.context.history or any(step.has_news for step in case.steps):
-        return False
-    return bool(case.context.tools)
+    return case.family == "chat" and bool(case.context.tools) and not case.context.history
 
 
 def _asks_nothing(case: Case) -> bool:

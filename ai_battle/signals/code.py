@@ -101,13 +101,9 @@ def is_readable(language: str, code: str) -> bool:
 
 def _is_python(code: str) -> bool:
     """Checks for Python. A fragment of a file and a session count too; an ellipsis stands for omitted code."""
-    # Answers often show one branch of a statement alone, which is no mistake of theirs.
     code = textwrap.dedent(_of_session(code)).strip("\n")
-    if _parses(code):
-        return True
-    if re.match(r"\s*(?:elif|else|except|finally)\b", code):
-        return True
-    return "..." in code and _parses(re.sub(r",?\s*\.\.\.(?=\s*[)\]}])", "", code))
+    whole = re.sub(r",?\s*\.\.\.(?=\s*[)\]}])", "", code)
+    return any(syntax_tree(each) is not None for each in dict.fromkeys((code, whole)))
 
 
 def _of_session(code: str) -> str:
@@ -118,14 +114,14 @@ def _of_session(code: str) -> str:
     return "\n".join(line for line in lines if not line.lstrip().startswith(("!", "%", "$ ")))
 
 
-def _parses(code: str) -> bool:
+def syntax_tree(code: str) -> ast.Module | None:
+    """Returns the tree of a Python program, or None if it does not parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            ast.parse(code)
+            return ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        return None
 
 
 def _is_c_like(code: str) -> bool:

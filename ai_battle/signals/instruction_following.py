@@ -330,9 +330,7 @@ def _is_untranslated(answer: str, prompt: str) -> bool:
     if answer.strip(_FRAME).casefold() in prompt.casefold():
         return True
     wanted = set(map(_letters, named))
-    return _letters(language_of(answer) or "en") not in {*wanted, _letters(language_of(prompt) or "en")} or (
-        "" not in wanted and not _has_other_letters(answer) and not _has_other_letters(prompt)
-    )
+    return "" not in wanted and not _has_other_letters(answer)
 
 
 def _letters(language: str) -> str:

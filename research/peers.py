@@ -10,7 +10,6 @@ from statistics import fmean
 from ai_battle.judging.agreement import WORTH, Ballot, assessment_with_votes, pattern
 from ai_battle.judging.assessment import Assessment
 from ai_battle.judging.detector import StuckDetector
-from ai_battle.judging.family import kind_of
 from ai_battle.judging.measures import apgr, auroc, cpt
 from ai_battle.judging.regression import folds
 from ai_battle.signals.final_answers import final_answer
@@ -83,7 +82,7 @@ def read_attempts(folder: Path) -> list[Attempt]:
     detector = StuckDetector()
     attempts = []
     for row in read_rows(folder / f"{PAIR}.jsonl.gz"):
-        found = final_answer(row["small_response"], row["prompt"], kind_of(row["prompt"]))
+        found = final_answer(row["small_response"], row["prompt"])
         judged = detector.assess(row["small_response"], row["prompt"])
         ballot = Ballot(found.kind, found.key) if found else None
         attempts.append(Attempt(row["id"], ballot, judged, float(row["small_correct"]), float(row["large_correct"])))

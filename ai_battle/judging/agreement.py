@@ -11,7 +11,6 @@ from ..wire.dialects.arguments import fit
 from ..wire.dialects.loose_json import Unreadable, read_value
 from ..wire.dialects.schemas import call_key, canonical
 from .assessment import Assessment, Context
-from .family import kind_of
 
 MAX_CHARACTERS = 50_000
 MAX_QUALITY = 0.98
@@ -49,8 +48,7 @@ def ballot(request: ModelRequest, response: ModelResponse) -> Ballot | None:
         return Ballot("calls", _calls_key(request, response))
     if request.output_schema is not None:
         return _json_ballot(response.text[:MAX_CHARACTERS])
-    prompt = Context.of(request).prompt
-    found = final_answer(response.text, prompt, kind_of(prompt))
+    found = final_answer(response.text, Context.of(request).prompt)
     return Ballot(found.kind, found.key) if found else None
 
 

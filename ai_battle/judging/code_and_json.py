@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ..signals.code import asked_language, code_of, is_readable, syntax_tree
+from ..signals.asked_programs import syntax_tree
+from ..signals.code import asked_language, code_of, is_readable
 from ..signals.languages import closed_words, plain_words, words
 from ..signals.outcomes import literal
 from ..signals.refusals import QUESTION_MARKS
@@ -28,6 +29,13 @@ _EXPLANATION = re.compile(
     r"|load|library|was ist|warum|wie)\b",
     re.IGNORECASE,
 )
+_KEYS = re.compile(
+    r"\b(?:keys?|fields?|properties|schl\u00fcsseln?|feldern?|cl\u00e9s|claves|chaves|chiavi|campos|campi|klucze)\b"
+    r"[^\"`'.\w]{0,3}(?:of |are |named )?((?:[\"`'][\w -]{1,40}[\"`'][,\s]*(?:\w{1,3}\s(?=[\"`']))?){1,12}"
+    r"|[a-z_]{2,30}(?:, [a-z_]{2,30}){0,8},? and [a-z_]{2,30}\b)",
+)
+_QUOTED = re.compile(r"[\"`']([\w -]{1,40})[\"`']")
+_LIST_SEPARATOR = re.compile(r",? and |, ")
 _LONE_BACKSLASH = re.compile(r'\\(?!["\\/bfnrtu])')
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n([\s\S]*?)(?:```|\Z)", re.IGNORECASE)
 
@@ -40,7 +48,8 @@ def json_measures(case: Case) -> dict[str, float]:
     value, readable = read_json(case.text)
     if not readable:
         return {"json_unreadable": float(wanted is not None or not case.states_answer)}
-    return {"json_unreadable": 0.0, "json_unfit": float(not _fits(value, wanted or schema_in(case.prompt) or {}))}
+    fits = _has_keys(value, _keys(case.question)) and _fits(value, wanted or schema_in(case.prompt) or {})
+    return {"json_unreadable": 0.0, "json_unfit": float(not fits)}
 
 
 def is_asked(prompt: str) -> bool:
@@ -83,6 +92,19 @@ def _object_at(text: str, begin: int) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _keys(prompt: str) -> Iterator[str]:
+    """Yields the names that a prompt wants as keys."""
+    for listed in _KEYS.findall(prompt):
+        yield from map(str.casefold, _QUOTED.findall(listed) or _LIST_SEPARATOR.split(listed))
+
+
+def _has_keys(value: Any, keys: Iterator[str]) -> bool:
+    """Checks whether an object, or each one of a list, has these keys."""
+    wanted = set(keys)
+    objects = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
+    return not wanted or (bool(objects) and all(wanted <= {str(key).casefold() for key in item} for item in objects))
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
@@ -170,6 +192,7 @@ _WANTED = re.compile(
     re.IGNORECASE,
 )
 _CODE_MARK = re.compile(r"[`(){};=]")
+_NAMED = re.compile(r"\b(?:write|implement|create)\b[^.?!`\n]{0,60}`(\w{2,60})\(", re.IGNORECASE)
 _STARTS = re.compile(
     r"^(?:def|class|import|from|async def|@\w+)\b|`[^`\n]+`|^\s*(?:const|let|function|SELECT)\b",
     re.MULTILINE,
@@ -182,6 +205,7 @@ def program_measures(case: Case) -> dict[str, float]:
     return {
         "code_does_not_parse": float(any(not is_readable(language, part) for language, part in code)),
         "no_code": float(wanted and not code and not _shows_code(case)),
+        "code_misnamed": float(bool(code) and not _has_name(case.prompt, code)),
     }
 
 
@@ -200,3 +224,9 @@ def _shows_code(case: Case) -> bool:
     """Checks for code without a block, a stated answer, as to a question about what code does, or a question back."""
     asks_back = case.text.rstrip().endswith(QUESTION_MARKS)
     return asks_back or case.states_answer or _STARTS.search(case.text) is not None
+
+
+def _has_name(prompt: str, code: list[tuple[str, str]]) -> bool:
+    """Checks whether the code has the function name that the prompt asks for, if it names one as code."""
+    named = _NAMED.search(prompt)
+    return named is None or any(named[1] in part for _, part in code)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal
 
@@ -10,8 +9,7 @@ from ..core.exchange import ToolSpec
 from ..signals.final_answers import Kind, options
 from ..signals.invention import takes_anything
 from ..signals.languages import name_stems
-from ..signals.numbers import without_samples
-from .assessment import NO_CONTEXT, Context
+from .assessment import Context
 
 Family = Literal["tool", "mcq", "code", "math", "chat"]
 FAMILIES: tuple[Family, ...] = ("math", "mcq", "tool", "code", "chat")
@@ -24,8 +22,7 @@ _CODE = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _ASKS = ("?", "\uff1f", "calculate", "compute", "find ", "solve", "determine", "simplify", "estimate", "express ")
-_HOW_MANY = ("how many", "how much")
-_COUNTS = (*_HOW_MANY, "largest", "smallest", "greatest", "least", "minimum", "maximum")
+_COUNTS = ("how many", "how much", "largest", "smallest", "greatest", "least", "minimum", "maximum")
 _NUMBER_DUE = (*_COUNTS, "calculate", "compute", "solve", "evaluate", "what is the", "find the", "in total", "percent")
 _NUMERALS = frozenset(
     ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "dozen")
@@ -61,15 +58,6 @@ def family_of(prompt: str, question: str, context: Context) -> Family:
     if _CODE.search(prompt):
         return "code"
     return "math" if _is_math(question) else "chat"
-
-
-@lru_cache(maxsize=256)
-def kind_of(prompt: str) -> Kind:
-    """Returns the kind of answer that a prompt without tools asks for."""
-    question = without_samples(prompt)
-    family = family_of(prompt, question, NO_CONTEXT)
-    is_count = any(words in question.lower() for words in _HOW_MANY)
-    return "number" if family == "chat" and is_count else FINAL_KIND[family]
 
 
 def is_open(question: str) -> bool:

@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.exchange import ToolSpec
-from ..core.messages import ToolCall, user
+from ..core.messages import ToolCall, ToolResult, user
 from ..signals.invention import Evidence, names_something, takes_anything
 from ..signals.languages import has_word_anywhere, name_stems, share, stems
-from ..signals.numbers import stands_among
+from ..signals.numbers import quantities, rounded_values, stands_among
 from ..signals.progress import NEWEST_STEPS, kind_of_error, words
 from ..signals.provenance import Known, facts
-from ..signals.refusals import QUESTION_MARKS, asks_whether, gives_up
+from ..signals.refusals import QUESTION_MARKS, asks_whether, excuses_itself, gives_up
 from .case import Case
 from .family import asks_for_tools, tool_stems, tools_meant
 
+MANY_NUMBERS = 3
 WORDS_OF_TEXT = 6
 """A value of so many different words is a text, which a model writes itself: a message, a note, a line of code."""
 _DIGITS = re.compile(r"\d+")
@@ -41,6 +42,7 @@ class CallFindings:
     ungrounded: int = 0
     left_out: int = 0
     explained: set[str] = field(default_factory=set)
+    numbers: set[float] = field(default_factory=set)
 
 
 def call_measures(case: Case) -> dict[str, float]:
@@ -51,12 +53,14 @@ def call_measures(case: Case) -> dict[str, float]:
     tally = CallFindings()
     for call in case.calls:
         _count_argument(call, tools.get(call.name), case, tally)
+    unused = sum(fact not in tally.numbers for fact in rounded_values(case.facts))
     return {
         "unknown_parameter": float(tally.unknown > 0),
         "missing_required": float(tally.missing > 0),
         "wrong_type": float(tally.mistyped > 0),
         "value_from_nowhere": float(tally.ungrounded > 0),
         "named_but_left_out": float(tally.left_out > 0),
+        "number_not_passed_on": min(unused, MANY_NUMBERS) / MANY_NUMBERS,
         "call_repeated_in_answer": float(len(set(map(_key, case.calls))) < len(case.calls)),
         "prompt_not_served": len(prompt_stems - tally.explained) / max(1, len(prompt_stems)),
         "name_not_asked_for": _mean(1 - share(name_stems(call.name), prompt_stems) for call in case.calls),
@@ -89,13 +93,20 @@ def of_no_tool(case: Case) -> float | None:
 def _of_no_call(case: Case, tools: Mapping[str, ToolSpec], prompt_stems: frozenset[str]) -> dict[str, float]:
     """Measures the absence of calls; empty if there are results, which call for an answer in words.
 
-    Also empty if the prompt has no name, figure or quotation to call a tool with, and for a question back.
+    Also empty if the prompt has no name, figure or quotation to call a tool with.
     """
-    if case.results or not names_something(case.prompt) or case.text.endswith(QUESTION_MARKS):
+    if case.results or not names_something(case.prompt):
         return {}
-    names = (tool.name for tool in tools_meant(case.prompt, tools.values()))
+    if case.text.endswith(QUESTION_MARKS):
+        # What the prompt names fills a single parameter; of several, one may be missing.
+        return {"no_call": float(all(map(_needs_one_value, tools.values())))}
     due = len(tools) > 1 and asks_for_tools(case.prompt, tools.values())
+    names = (tool.name for tool in tools_meant(case.prompt, tools.values()))
     return {"no_call": max((float(due), *(share(name_stems(name), prompt_stems) for name in names)))}
+
+
+def _needs_one_value(tool: ToolSpec) -> bool:
+    return len(tool.schema.get("required") or ()) == 1
 
 
 def _count_argument(call: ToolCall, tool: ToolSpec | None, case: Case, tally: CallFindings) -> None:
@@ -104,18 +115,18 @@ def _count_argument(call: ToolCall, tool: ToolSpec | None, case: Case, tally: Ca
         return
     properties, required = _properties(tool), tool.schema.get("required") or ()
     tally.missing += sum(name not in call.arguments for name in required)
+    tally.explained |= tool_stems(tool)
     tally.ungrounded += not takes_anything(tool) and _has_strange_value(call, properties, case)
-    tally.explained |= tool_stems(tool).union(*(name_stems(str(leaf)) for leaf in _leaves(call.arguments)))
-    _count_misfits(call, tool, tally)
+    _take_arguments(call, tool, tally)
     prompt_stems, optional = name_stems(case.prompt), properties.keys() - call.arguments.keys() - {*required}
     tally.left_out += sum(not prompt_stems.isdisjoint(name_stems(name)) for name in optional)
 
 
-def _count_misfits(call: ToolCall, tool: ToolSpec, tally: CallFindings) -> None:
+def _take_arguments(call: ToolCall, tool: ToolSpec, tally: CallFindings) -> None:
     properties = _properties(tool)
     for name, value in call.arguments.items():
         if name in properties:
-            tally.mistyped += not _fits(value, _schema(properties, name))
+            _take_value(value, _schema(properties, name), tally)
         elif not tool.schema.get("additionalProperties"):
             tally.unknown += 1
 
@@ -136,10 +147,13 @@ def _has_strange_value(call: ToolCall, properties: Mapping[str, Any], case: Case
     return any(not _is_grounded(leaf, case) for value in free for leaf in _leaves(value))
 
 
-def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
+def _take_value(value: Any, schema: Mapping[str, Any], tally: CallFindings) -> None:
     choices = schema.get("enum") or ()
-    is_unlisted = bool(choices) and not isinstance(value, list | dict) and value not in choices
-    return not is_unlisted and _is_of_type(value, str(schema.get("type")))
+    unlisted = bool(choices) and not isinstance(value, list | dict) and value not in choices
+    tally.mistyped += unlisted or not _is_of_type(value, str(schema.get("type")))
+    for leaf in _leaves(value):
+        tally.explained |= name_stems(str(leaf))
+        tally.numbers |= rounded_values(quantities(str(leaf)))
 
 
 def _is_of_type(value: Any, named: str) -> bool:
@@ -194,13 +208,11 @@ def _key(call: ToolCall) -> str:
     return f"{call.name} {json.dumps(call.arguments, sort_keys=True, default=str)}"
 
 
+FEW_WORDS = 3
+"""A result with this many words or fewer has nothing to report."""
 _EMPTY_VALUE = re.compile(
     r"[:=]\s{0,3}(?:\[\s*\]|\{\s*\}|\"\"|null\b|none\b|false\b|0\b(?![.,]\d))|\b(?:0|no) [a-z]", re.IGNORECASE
 )
-
-
-FEW_WORDS = 3
-"""A result with this many words or fewer has nothing to report."""
 
 
 def result_measures(case: Case) -> dict[str, float]:
@@ -209,14 +221,30 @@ def result_measures(case: Case) -> dict[str, float]:
         return {}
     turn = case.context
     weighed = Evidence(case.text, turn.tools, (*turn.history, user(case.prompt), *turn.steps)).findings()
-    is_denied = _denies_more(case) and has_informative_results(case) and not _uses_results(case)
-    return {**{name: float(value) for name, value in weighed.items()}, "result_denied": float(is_denied)}
+    brought = any(step.has_news for step in case.steps)
+    return {
+        **{name: float(value) for name, value in weighed.items()},
+        "result_denied": float(brought and _declines(case)),
+    }
 
 
 def has_informative_results(case: Case) -> bool:
     """Checks whether a tool returned something to report: a figure, or more than a few words."""
     brought = (step.result for step in case.steps if step.has_news)
     return any(len(text.split()) > FEW_WORDS or any(not fact.is_small for fact in facts(text)) for text in brought)
+
+
+def _arguments_text(result: ToolResult) -> str:
+    return json.dumps(result.call.arguments, ensure_ascii=False, default=str)
+
+
+def _declines(case: Case) -> bool:
+    """Checks whether an answer says that it does not know, and uses nothing of informative results."""
+    return (
+        (_denies_more(case) or (excuses_itself(case.text) and gives_up(case.text, case.prompt)))
+        and has_informative_results(case)
+        and not _uses_results(case)
+    )
 
 
 def _denies_more(case: Case) -> bool:
@@ -227,14 +255,14 @@ def _denies_more(case: Case) -> bool:
     if not has_word_anywhere(case.text, "negation"):
         return False
     finds_nothing = has_word_anywhere(case.text, "finding") or not has_word_anywhere(case.text, "own")
-    if finds_nothing and asks_whether(case.question) and not gives_up(case.text, case.prompt):
+    if finds_nothing and asks_whether(case.question):
         return False
     return not any(_EMPTY_VALUE.search(result.text) for result in case.results)
 
 
 def _uses_results(case: Case) -> bool:
     """Checks whether an answer has something of the results that the prompt and the calls did not have."""
-    given = Known((case.prompt, *(result.call.arguments_text for result in case.results)))
+    given = Known((case.prompt, *map(_arguments_text, case.results)))
     returned = Known([result.text for result in case.results])
     if (stems(returned.text) - stems(given.text)) & stems(case.text):
         return True

@@ -137,9 +137,11 @@ def wrong_form(case: Case) -> float:
 def _may_refuse(case: Case) -> bool:
     """Checks whether a refusal may be right: tools are offered, none fits, and the task needs one.
 
-    Within a conversation it is not.
+    Within a conversation, or once a tool has brought something, it is not.
     """
-    return case.family == "chat" and bool(case.context.tools) and not case.context.history
+    if case.family != "chat" or case.context.history or any(step.has_news for step in case.steps):
+        return False
+    return bool(case.context.tools)
 
 
 def _asks_nothing(case: Case) -> bool:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
@@ -148,7 +148,7 @@ def arguments(case: Case) -> float | None:
     """Returns the log of the number of words such as "but", "if" and "because", which replace calculation."""
     if not case.has_working:
         return None
-    words = closed_words(language_of(case.working) or "en", "clause")[0]
+    words = closed_words(language_of(case.working) or "en", "clause", "contrast")[0]
     return math.log1p(sum(word in words for word in plain_words(case.working)))
 
 
@@ -236,6 +236,20 @@ def _claims_to_final(case: Case) -> Sequence[Claim]:
 
 def _share_missing(case: Case, among: set[float]) -> float:
     return min(sum(not stands_among(fact, among) for fact in case.facts), FEW) / FEW
+
+
+def results_unused(case: Case) -> float | None:
+    """Returns the share of results that neither a later sum nor the final answer uses."""
+    if not case.has_working or len(case.claims) < 2:
+        return None
+    value = final_value(case)
+    later = [abs(float(value))] if value is not None else []
+    idle = 0
+    for claim in reversed(case.claims):
+        idle += not _is_in(claim.value, later)
+        for operand in claim.operands:
+            insort(later, abs(operand))
+    return idle / len(case.claims)
 
 
 def final_missing(case: Case) -> float:

@@ -2,13 +2,14 @@
 
 import ast
 import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from textwrap import dedent
 from typing import Literal
 
-from .code import code_blocks, syntax_tree
+from .code import code_blocks
 
 LONGEST, MOST_LINES, MOST_CALLS, CUTS = 8_000, 200, 20, 6
 _HOLE = r"(?:\?+|_{2,}|\.{3}|\u2026|<[^<>\n]{0,20}>|\[(?:MASK|BLANK|ANSWER|RESULT|OUTPUT)\])"
@@ -89,6 +90,16 @@ def asked_program(prompt: str) -> AskedProgram | None:
     source = "\n".join(code for language, code in blocks if language in ("python", ""))
     hole = _with_hole(source or "\n".join(_INLINE.findall(prose)))
     return _script(blocks, prose) or hole or _by_prose(source, prose)
+
+
+def syntax_tree(code: str) -> ast.Module | None:
+    """Returns the tree of a Python program, or None if it does not parse."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def spelling(expression: ast.expr) -> str | None:

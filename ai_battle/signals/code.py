@@ -101,9 +101,13 @@ def is_readable(language: str, code: str) -> bool:
 
 def _is_python(code: str) -> bool:
     """Checks for Python. A fragment of a file and a session count too; an ellipsis stands for omitted code."""
+    # Answers often show one branch of a statement alone, which is no mistake of theirs.
     code = textwrap.dedent(_of_session(code)).strip("\n")
-    whole = re.sub(r",?\s*\.\.\.(?=\s*[)\]}])", "", code)
-    return any(syntax_tree(each) is not None for each in dict.fromkeys((code, whole)))
+    if _parses(code):
+        return True
+    if re.match(r"\s*(?:elif|else|except|finally)\b", code):
+        return True
+    return "..." in code and _parses(re.sub(r",?\s*\.\.\.(?=\s*[)\]}])", "", code))
 
 
 def _of_session(code: str) -> str:
@@ -114,14 +118,14 @@ def _of_session(code: str) -> str:
     return "\n".join(line for line in lines if not line.lstrip().startswith(("!", "%", "$ ")))
 
 
-def syntax_tree(code: str) -> ast.Module | None:
-    """Returns the tree of a Python program, or None if it does not parse."""
+def _parses(code: str) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(code)
+            ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+        return False
+    return True
 
 
 def _is_c_like(code: str) -> bool:

@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from .cleaning import without_emphasis
+from .languages import closed_words, language_of, plain_words, sentences
 from .numbers import readings
 
 MAX_CHARACTERS = 1_500
@@ -47,11 +49,14 @@ def _value(written: str) -> float:
     return float(number) / (float(divisor or 1) or 1)
 
 
+SENTENCES_COMPARED = 60
 _VERDICT = re.compile(r"^\W{0,4}(yes|no|true|false)\b")
 _CONCLUSION = re.compile(
     r"\b(?:so|therefore|thus|hence),? (?:the answer is |it is )?(yes|no|true|false)\b", re.IGNORECASE
 )
 _YES_OR_NO = {"yes": True, "true": True, "no": False, "false": False}
+_AUXILIARIES = frozenset(("do", "does", "did"))
+_LEAST_WORDS = 3
 _MEASURED = re.compile(
     r"\b([a-z][\w-]{0,20}) (?:is |has |was |weighs |costs |measures |counts )?"
     r"\(?(\d[\d,]{0,14}(?:\.\d{1,6})?)(?: (thousand|million|billion))?(?=\W|[a-z]{1,3}\b)"
@@ -69,7 +74,7 @@ _THOUSANDS = {"": 1.0, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 def denies_itself(text: str, prompt: str = "") -> bool:
     """Checks whether an answer contradicts itself. Measures that it compares may be given in the prompt."""
     answer, question = text[:MAX_CHARACTERS].lower(), prompt[-MAX_CHARACTERS:].lower()
-    return _turns_round(answer) or _compares_wrongly(answer, question)
+    return _turns_round(answer) or _says_the_opposite(answer, language_of(text)) or _compares_wrongly(answer, question)
 
 
 def _turns_round(text: str) -> bool:
@@ -77,6 +82,26 @@ def _turns_round(text: str) -> bool:
     opened = _VERDICT.match(text)
     concluded = _CONCLUSION.findall(text) if opened else []
     return opened is not None and bool(concluded) and _YES_OR_NO[opened[1]] != _YES_OR_NO[concluded[-1]]
+
+
+def _says_the_opposite(text: str, language: str) -> bool:
+    """Checks whether two neighbouring sentences differ only by a negation."""
+    if not language:
+        return False
+    negations = closed_words(language, "negation")[0]
+    if negations.isdisjoint(plain_words(text)):
+        return False
+    stated = [
+        frozenset(plain_words(sentence)) - _AUXILIARIES
+        for sentence in sentences(text)[:SENTENCES_COMPARED]
+        if sentence[-1] != "?"
+    ]
+    return any(
+        one - negations == other - negations
+        and len(one - negations) >= _LEAST_WORDS
+        and one.isdisjoint(negations) != other.isdisjoint(negations)
+        for one, other in pairwise(stated)
+    )
 
 
 def _compares_wrongly(text: str, question: str) -> bool:

@@ -21,10 +21,13 @@ _STOP_AT_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\u0964\u061f][)\"'\u201d
 _ENDED_LINE = re.compile(rf"{_STOP_AT_END.pattern}|,$")
 _ITEM = re.compile(r"\s{0,12}(?:[-*+\u2022]|\d{1,3}[.)])(?:\s+|$)")
 _LEADS_ON = re.compile(r"[:\uff1a][\s*_]*$")
+_TABLE_LINE, _TABLE_RULE = re.compile(r"\s{0,3}\|.*\|\s*$"), re.compile(r"\s{0,3}\|[\s:|-]+\|\s*$")
 _EMPTY_BLOCK = re.compile(r"```\w{0,15}\s*\n\s*```\s*$")
 _HEADING = re.compile(r"#{1,3} [^\W\d_]")
-FEW, LONG = 3, 10
-"""Words of a line whose last word is judged, and of a line that counts as a sentence."""
+_ADDRESS = re.compile(r",\s[^\W\d_][\w-]*$")
+_BRACKET_OPENS, _BRACKET_CLOSES = re.compile(r"(?<![:;=8-])[(\[\uff08]"), re.compile(r"[)\]\uff09]")
+FEW, LONG, FAREWELL = 3, 10, 24
+"""Words of a line whose last word is judged; words of a line that counts as a sentence; characters of a farewell."""
 _LONGEST_GREETING = 5
 _TAIL_CHARACTERS = 2_000
 _SELECTOR = "\ufe0f"
@@ -48,29 +51,30 @@ def is_cut_off(text: str) -> bool:
 def stops_short(text: str) -> bool:
     """Checks whether the last sentence has no end mark although earlier ones have."""
     lines = [line.strip() for line in text[-_TAIL_CHARACTERS:].split("\n") if line.strip()]
-    if not lines or not _ends_in_letter(lines[-1]):
+    if not lines or not _ends_in_letter(lines[-1]) or "://" in lines[-1].rsplit(" ", 1)[-1]:
         return False
     *before, last = lines
-    if _STOP_INSIDE.search(last):
-        return True
-    return len(last.split()) >= LONG and any(map(_ENDED_LINE.search, before[-1:]))
+    if _ITEM.match(last):
+        others = list(filter(_ITEM.match, before))
+        return len(others) > 1 and all(map(_STOP_AT_END.search, others))
+    if stops := list(_STOP_INSIDE.finditer(last)):
+        return not _is_farewell(last[stops[-1].end() :].strip(), stops[-1].group())
+    return _is_long(last) and any(map(_ENDED_LINE.search, before[-1:]))
 
 
 def breaks_off(text: str, prompt: str = "") -> bool:
-    """Checks whether the last word is a letter that is not a word, unit or name. A capital may end a sentence.
+    """Checks whether the last sentence is clearly incomplete: an open bracket or a lone letter.
 
     A missing full stop alone proves nothing, as people and models leave it out.
     """
-    *before, last = text[-_TAIL_CHARACTERS:].split()[-2:] or [""]
-    language = language_of(text[-_TAIL_CHARACTERS:])
-    if len(last) != 1 or last.isupper() or language in ("", *UNSPACED) or any(each[-1].isdigit() for each in before):
-        return False
-    known = closed_words(language, "function", "joints", "common")[0]
-    return last not in known and last not in plain_words(prompt)
+    line = text[-_TAIL_CHARACTERS:].rstrip().rsplit("\n", 1)[-1]
+    stops = list(_STOP_INSIDE.finditer(line))
+    last = line[stops[-1].end() :].strip() if stops else line
+    return _is_open(last) or _is_first_letter(last, text, prompt)
 
 
 def leads_nowhere(text: str) -> bool:
-    """Checks whether a text ends with a colon, a heading or an empty code block.
+    """Checks whether a text ends with a colon, the head of a table, a heading or an empty code block.
 
     An outline consists of headings alone.
     """
@@ -79,6 +83,8 @@ def leads_nowhere(text: str) -> bool:
         return False
     if _LEADS_ON.search(lines[-1]) or _EMPTY_BLOCK.search(text[-_TAIL_CHARACTERS:]):
         return True
+    if _TABLE_RULE.match(lines[-1]):
+        return len(lines) > 1 and _TABLE_LINE.match(lines[-2]) is not None
     return _HEADING.match(lines[-1]) is not None and not all(map(_HEADING.match, lines))
 
 
@@ -123,6 +129,39 @@ def _ends_in_joint(end: str) -> bool:
         return False
     words = plain_words(line)
     return len(words) >= FEW and words[-1] in closed_words(language, "joints")[0] and line.endswith(words[-1])
+
+
+def _is_open(sentence: str) -> bool:
+    """Checks whether a bracket, a guillemet or bold text is opened and not closed."""
+    return (
+        len(_BRACKET_OPENS.findall(sentence)) > len(_BRACKET_CLOSES.findall(sentence))
+        or sentence.count("\u00ab") != sentence.count("\u00bb")
+        or sentence.count("**") % 2 == 1
+    )
+
+
+def _is_first_letter(sentence: str, text: str, prompt: str) -> bool:
+    """Checks whether the last word is a letter that is not a word, unit or name. A capital may end a sentence."""
+    *before, last = sentence.split() or [""]
+    language = language_of(text[-_TAIL_CHARACTERS:])
+    if len(last) != 1 or not language or language in UNSPACED:
+        return False
+    if before and (last.isupper() or before[-1][-1].isdigit()):
+        return False
+    letter = last.casefold()
+    known = closed_words(language, "function", "joints", "common")[0]
+    return letter not in known and plain_words(text).count(letter) == 1 and letter not in plain_words(prompt)
+
+
+def _is_farewell(piece: str, stop: str) -> bool:
+    """Checks for a short closing address after the last sentence, which people write without a full stop."""
+    if len(piece) > FAREWELL:
+        return False
+    return _ADDRESS.search(piece) is not None or "!" in stop or "\uff01" in stop
+
+
+def _is_long(piece: str) -> bool:
+    return len(piece.split()) >= LONG
 
 
 def _ends_in_letter(line: str) -> bool:

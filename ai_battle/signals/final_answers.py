@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain
 from typing import Literal
 
@@ -212,6 +213,25 @@ MAX_CHARACTERS = 20_000
 LONGEST_WORDS = 400
 LONGEST_VALUE = 4_000
 MIN_PROSE_WORDS = 3
+_CODE = re.compile(
+    r"```(?!json)[a-z]|\[PYTHON\]|^\s{0,8}(?:def \w+\(|class \w+[(:]|assert \w|print\(|from \w+ import )"
+    r"|\bfunction \w+\(",
+    re.MULTILINE,
+)
+_COUNTS = re.compile(
+    r"\bhow (?:many|much|old|long|far|tall|often)\b|\bwhat (?:number|percent)|\bpercentage\b"
+    r"|\b(?:wie ?viele?|cu[a\u00e1]nt[oa]s?|combien|quant[ei])\b|\u591a\u5c11",
+    re.IGNORECASE,
+)
+_RECKONS = re.compile(
+    r"\b(?:calculate|compute|determine|evaluate|find|simplify|what is|what's|solve|sum|total)\b"
+    r"|\d\s{0,3}[-+*/=\u00d7]\s{0,3}\d|\$[^$\n]{0,200}\\?[=^+<]",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(r"\b(?:what|how)\b[^.?\n]{0,300}\?", re.IGNORECASE)
+_QUANTITY = re.compile(
+    r"\d+|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|half|twice|third)\b", re.IGNORECASE
+)
 _ENDS_OF_SENTENCES = re.compile(r"[.!?](?=\s|$)|\n|\u3002")
 _BRACKETS = re.compile(r"(?<!\\)[(\[][^()\[\]]{0,400}[)\]]")
 _DIGIT = re.compile(r"\d")
@@ -238,19 +258,19 @@ class FinalAnswer:
     amount: Amount | None = field(default=None, compare=False)
 
 
-def final_answer(text: str, prompt: str = "", kind: Kind = "text") -> FinalAnswer | None:
+def final_answer(text: str, prompt: str = "", kind: Kind | None = None) -> FinalAnswer | None:
     """Returns the final answer of `text` to `prompt`, or None if there is none that can be compared."""
     text = text[-MAX_CHARACTERS:].strip()
     stated = stated_answer(text)
-    match kind:
+    match wanted := kind or kind_of(prompt):
         case "number":
             return next(number_answers(text, prompt), None)
         case "option":
             return _option(text, stated or "", options(prompt))
         case "code":
-            return _text_answer(kind, text, stated, value_key)
+            return _text_answer(wanted, text, stated, value_key)
         case _:
-            return _text_answer(kind, text, stated, words_key)
+            return _text_answer(wanted, text, stated, words_key)
 
 
 def number_answers(text: str, prompt: str = "") -> Iterator[FinalAnswer]:
@@ -269,6 +289,21 @@ def number_answers(text: str, prompt: str = "") -> Iterator[FinalAnswer]:
 def same(a: FinalAnswer | None, b: FinalAnswer | None) -> bool:
     """Checks whether two answers say the same. A missing answer equals nothing, not even another missing one."""
     return a is not None and b is not None and a.kind == b.kind and a.key == b.key
+
+
+@lru_cache(maxsize=256)
+def kind_of(prompt: str) -> Kind:
+    """Returns the kind of answer that a prompt asks for."""
+    if options(prompt):
+        return "option"
+    if _CODE.search(prompt[-MAX_CHARACTERS:]):
+        return "code"
+    return "number" if _COUNTS.search(prompt[-MAX_CHARACTERS:]) or _calculates(prompt[-MAX_CHARACTERS:]) else "text"
+
+
+def _calculates(prompt: str) -> bool:
+    quantities = len(_QUANTITY.findall(prompt))
+    return bool((quantities and _RECKONS.search(prompt)) or (quantities > 1 and _ASKS.search(prompt)))
 
 
 def words_key(text: str) -> str:

@@ -330,7 +330,9 @@ def _is_untranslated(answer: str, prompt: str) -> bool:
     if answer.strip(_FRAME).casefold() in prompt.casefold():
         return True
     wanted = set(map(_letters, named))
-    return "" not in wanted and not _has_other_letters(answer)
+    return _letters(language_of(answer) or "en") not in {*wanted, _letters(language_of(prompt) or "en")} or (
+        "" not in wanted and not _has_other_letters(answer) and not _has_other_letters(prompt)
+    )
 
 
 def _letters(language: str) -> str:

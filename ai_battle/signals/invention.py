@@ -6,6 +6,7 @@ if it gives figures from nowhere or repeats the prompt as done, and the prompt a
 numbered object, the present, a file.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -83,7 +84,7 @@ def unsupported_claim(text: str, tools: Iterable[ToolSpec] = (), messages: Seque
         return ""
     if mark := _ROLE.search(found.text):
         return found.text[mark.start() : mark.start() + LONGEST].strip()
-    strange = found.unbacked_facts
+    strange = found.unbacked_facts or [fact.text for fact in found.strange_facts]
     quoted = (sentence for sentence in sentences(found.text) if any(map(sentence.count, strange)))
     return next(quoted, found.text.strip() or text)[:LONGEST]
 
@@ -159,8 +160,13 @@ class Evidence:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether facts of the answer, or their combination, contradict the results."""
-        return bool(self.unbacked_facts) or any(misplaces(self.text, result.text) for result in self.results)
+        """Whether facts of the answer, or their combination, contradict the results.
+
+        A round figure or a count may be advice, so it only counts if the answer reports no figure of the results.
+        """
+        if self.unbacked_facts or (self.strange_facts and self._tells_nothing):
+            return True
+        return any(misplaces(self.text, result.text) for result in self.results)
 
     @property
     def is_opposed(self) -> bool:
@@ -185,7 +191,16 @@ class Evidence:
 
     @cached_property
     def _given_text(self) -> str:
-        return "\n".join((self.prompt, *(result.call.arguments_text for result in self.results)))
+        return "\n".join((self.prompt, *(_arguments_text(result.call) for result in self.results)))
+
+    @property
+    def _tells_nothing(self) -> bool:
+        """Whether the answer uses none of the figures in the results, or, if these have none, none of their words."""
+        given, back = Known((self._given_text,)), Known(result.text for result in self.results)
+        if all(given.has(fact) for fact in facts(back.text) if fact.values):
+            return (stems(back.text) - stems(given.text)).isdisjoint(stems(self.text))
+        new = (fact for fact in self.backed_facts if fact.values and not given.has(fact))
+        return not any(back.has(fact) or not fact.is_small for fact in new)
 
     def _logit(self) -> float:
         """Returns the logit of a result invented without a call. Results of earlier turns may be repeated."""
@@ -293,7 +308,11 @@ def _texts(messages: Sequence[Message]) -> Iterator[str]:
     for message in messages[-40:]:
         yield message.text
         yield from (result.text for result in message.tool_results)
-        yield from (call.arguments_text for call in message.tool_calls)
+        yield from map(_arguments_text, message.tool_calls)
+
+
+def _arguments_text(call: ToolCall) -> str:
+    return json.dumps(call.arguments, ensure_ascii=False, default=str)
 
 
 def _may_be_advice(fact: Fact) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .asked_programs import spelling
+from .asked_programs import spelling, syntax_tree
 from .cleaning import cleaned_answer
-from .code import code_blocks, code_of, syntax_tree
+from .code import code_blocks, code_of
 from .final_answers import FinalAnswer, final_answer
 
 MAX_CHARACTERS = 6_000

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, chain, combinations, islice, product
+from itertools import accumulate, chain, combinations, groupby, islice, product
 from typing import Any, Literal, NamedTuple
 
 from .languages import language_of, languages, listed_words, plain_words
@@ -40,7 +40,7 @@ _CLAUSE = re.compile(r"[.;!?](?:\s|\Z)|,\s|\n|[\u3002\uff0c\uff1b\u061b\u060c\u3
 _DECIMAL = re.compile(r"(?<![\d.,])\d{1,15}[.,]\d{1,15}(?![.,]?\d)")
 _FILLING = re.compile(r"[\W_]+")
 _BEGINS, _ENDS = re.compile(r"(?<![\w.,:-])"), re.compile(r"(?![.,:]?\w|-)")
-_HEAD, _CELL_END = re.compile(r"[^\W\d],[^\W\d]"), re.compile(r",(?! )")
+_HEAD, _CELL_END, _LINE_END = re.compile(r"[^\W\d],[^\W\d]"), re.compile(r",(?! )"), re.compile(r"(\n|\\n)")
 # Factors that are common knowledge: doubling, units of time, percent, powers of ten and bytes; miles, pounds, inches.
 _FACTORS = (
     *(2.0, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 365.0, 3600.0, 100.0, 1e3, 1e4, 1e6, 1e8, 1e9),
@@ -50,6 +50,8 @@ _UNITS = (0.9144, 1.609344, 2.204623, 2.54, 0.3048, 3.6)
 _CONSTANTS = sorted(
     (*_UNITS, 7.0, 12.0, 24.0, 30.0, 31.0, 52.0, 60.0, 100.0, 360.0, 365.0, 1000.0, 1024.0, 1440.0, 3600.0)
 )
+_LEAST_GAP = 10
+"""Minutes; smaller numbers are not taken as durations that were added to a time."""
 _MAX_ERROR = 0.02
 """The largest relative error of a derived figure."""
 _MEASURED = re.compile(
@@ -125,10 +127,20 @@ def _read_facts(plain: str) -> Iterator[Fact]:
 
 @lru_cache(maxsize=512)  # each step of a turn reads the same results again
 def _with_spaced_cells(source: str) -> str:
-    """Adds a space after the commas of a table (CSV), so that "12500,9800" is read as two figures."""
-    counts = {len(_CELL_END.findall(line)) for line in source.splitlines()}
-    is_table = _HEAD.search(source) is not None and "\n" in source.strip() and len(counts) == 1
-    return _CELL_END.sub(", ", source) if is_table else source
+    r"""Adds a space after the commas of a table (CSV), so that "12500,9800" is read as two figures.
+
+    A table is a run of lines with equally many commas, of which one, the head, separates words. A line may end with a
+    written `\\n`.
+    """
+    if not _HEAD.search(source):
+        return source
+    lines = _LINE_END.split(source)
+    for count, run in groupby(range(0, len(lines), 2), key=lambda at: len(_CELL_END.findall(lines[at]))):
+        places = list(run)
+        if count and len(places) > 1 and any(_HEAD.search(lines[at]) for at in places):
+            for at in places:
+                lines[at] = _CELL_END.sub(", ", lines[at])
+    return "".join(lines)
 
 
 class Known:
@@ -160,6 +172,8 @@ class Known:
 
     def yields(self, fact: Fact) -> bool:
         """Checks whether a fact is one step away from the known ones."""
+        if fact.kind == "time":
+            return any(self._is_step_from_time(minutes) for minutes, _ in fact.values)
         ways = (self._derived_values, self._converted_values) if fact.measured else (self._derived_values,)
         return any(_has_near(way, value, min(half, _MAX_ERROR * value)) for value, half in fact.values for way in ways)
 
@@ -231,6 +245,12 @@ class Known:
         """The known numbers in other units."""
         base = self._numbers[:PAIRED]
         return sorted({*_multiples(base, _UNITS), *(v * 1.8 + 32 for v in base), *((v - 32) / 1.8 for v in base)})
+
+    def _is_step_from_time(self, minutes: float) -> bool:
+        if minutes % 60 == 0 and not {int(minutes // 60), int(minutes // 60) % 12}.isdisjoint(self._parts):
+            return True
+        gaps = {abs(minutes - time) for time in self._times}
+        return any((gap in self._numbers and gap >= _LEAST_GAP) or gap / 60 in self._numbers for gap in gaps)
 
 
 _LOOKUPS: Mapping[Kind, Callable[[Known, Fact], bool]] = {

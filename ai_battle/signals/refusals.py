@@ -41,8 +41,13 @@ _REFUSING = (
     *("as a ai", "as an ai", "artificial intelligence", "language model"),
     *("tut mir leid", "d\u00e9sol", "lo siento", "dispiace", "desculpe", "\u62b1\u6b49", "\u7533\u3057\u8a33"),
 )
-_IDEOGRAPH = re.compile(r"[\u3040-\u9fff]")
 # Negated, conditional or quoted phrases admit nothing: "It is not that I don't know", "don't say you are unable".
+_NEGATING = (
+    *("n't", "not", "unsure", "unable", "uncertain", "stuck", "loss", "confused", "incapable", "beyond", "outside"),
+    *("no ", "give up", "decline", "refuse", "sorry", "nicht", "keine", "leid", " ne ", " pas", "n\u00e3o", "non "),
+    "desculpe",
+)
+_IDEOGRAPH = re.compile(r"[\u3040-\u9fff]")
 _DENIED = re.compile(
     r"(?:\bnot that|\bnever|\b(?:do not|don't|doesn't|didn't|cannot|can't) (?:say|think|believe|mean"
     r"|claim)(?: that)?|\bno longer"
@@ -54,12 +59,19 @@ _OPENING, _BEYOND, _SHORT = 160, 80, 400
 def refuses(text: str) -> bool:
     """Checks whether an answer refuses at its start, or anywhere if it is short."""
     opening = _opening(text)
-    if not any(mark in opening for mark in _REFUSING):
+    if not (_negates(opening) and any(mark in opening for mark in _REFUSING)):
         return False
     found = (
         match for match in _REFUSES.finditer(opening) if match.start() <= _OPENING or len(opening) != _OPENING + _BEYOND
     )
     return any(not _DENIED.search(opening[max(0, match.start() - 40) : match.start()]) for match in found)
+
+
+def _negates(opening: str) -> bool:
+    """Checks for a negating word. Substring checks take a tenth of the time of the pattern."""
+    if any(word in opening for word in _NEGATING):
+        return True
+    return not opening.isascii() and _IDEOGRAPH.search(opening) is not None
 
 
 def _opening(text: str) -> str:
@@ -131,16 +143,18 @@ def asks_whether(prompt: str) -> bool:
 def only_replies(prompt: str) -> bool:
     """Checks whether a prompt only agrees, declines, thanks or greets, so that it asks for nothing."""
     return not prompt.rstrip().endswith(QUESTION_MARKS) and any(
-        not _leftovers(part, language, "offer", "courtesy", "closing", "yes", "no") for part, language in _read(prompt)
+        not _leftovers(part, language, "offer", "courtesy", "thanks", "yes", "no") for part, language in _read(prompt)
     )
 
 
 def _only_greets(text: str, language: str, prompt: str) -> bool:
     if not text.endswith((*QUESTION_MARKS, ".", "!", "\u3002", "\uff01")) or not has_word(text, language, "offer"):
         return False
-    of_prompt = _leftovers(prompt[:PHRASE_CHARACTERS], language, "offer", "courtesy", "closing")
+    of_prompt = _leftovers(prompt[:PHRASE_CHARACTERS], language, "offer", "courtesy", "thanks")
     left = _leftovers(text, language, "offer", "courtesy")
-    return len(of_prompt) > 1 and not left and not has_word(text, language, "negation")
+    if has_word(text, language, "negation") and not has_word(text, language, "closing"):
+        return False
+    return len(of_prompt) > 1 and not left and len(text.split()) != 1 and not _is_verdict(text, language)
 
 
 def _only_denies(text: str, language: str, prompt: str) -> bool:
@@ -173,11 +187,15 @@ def denies_access(text: str, prompt: str, of_tools: Callable[[str], bool], *, is
     """
     return any(
         _is_of_tools(_leftovers(sentence, language, *_OF_ACCESS), prompt, of_tools)
-        for part, language in _read(_PLACE.sub("file", text))
+        for part, language in _read(_PLACE.sub(_kind_of_place, text))
         for sentence in sentences(part)[:REFUSAL_SENTENCES]
         if (is_named and _wants_handed(sentence, language))
         or (_denies(sentence, language) and not part.endswith(QUESTION_MARKS))
     )
+
+
+def _kind_of_place(place: re.Match[str]) -> str:
+    return "page" if "//" in place.group() else "file"
 
 
 def requests_something(text: str) -> bool:
@@ -189,15 +207,15 @@ def requests_something(text: str) -> bool:
 
 
 def _is_of_tools(left: list[str], prompt: str, of_tools: Callable[[str], bool]) -> bool:
-    strange = [word for word in left if len(word) > 1 and not of_tools(word)]
+    strange = [word for word in left if len(word) > 1 and not of_tools(word) and not word.isdecimal()]
     return len(strange) < len(left) and len(strange) <= 1 and _new(strange, prompt) == strange
 
 
 def _denies(sentence: str, language: str) -> bool:
     """Checks for a denial of the speaker's without a condition, an alternative or a question."""
-    limits = any(has_word(sentence, language, kind) for kind in ("clause", "interrogative"))
-    speaks = has_word(sentence, language, "access") or has_word(sentence, language, "own")
-    return speaks and not limits and has_word(sentence, language, "negation")
+    limits = any(has_word(sentence, language, kind) for kind in ("clause", "contrast", "interrogative"))
+    speaks = any(has_word(sentence, language, kind) for kind in ("access", "own"))
+    return speaks and not limits and has_word(sentence, language, "negation") and not _is_verdict(sentence, language)
 
 
 def _wants_handed(sentence: str, language: str) -> bool:
@@ -224,7 +242,7 @@ def _only_promises(text: str, language: str, prompt: str) -> bool:
     """Checks whether a text only promises, unless the prompt announces something too or asks for a translation."""
     if text.endswith(QUESTION_MARKS) or "`" in text or not _announces(text, language) or _is_verdict(text, language):
         return False
-    if has_word_anywhere(prompt, "translate") or has_word(prompt, language, "promise"):
+    if has_word_anywhere(prompt, "translate") or any(has_word(prompt, name, "promise") for name in _languages(prompt)):
         return False
     if set(_DIGITS.findall(text)) - set(_DIGITS.findall(prompt)):
         return False
@@ -288,8 +306,8 @@ def _opens(sentence: str, prompt: str) -> bool:
 
 def _closes(sentence: str) -> bool:
     return _may_be_courtesy(sentence) and any(
-        has_word(sentence, language, "closing")
-        and not _leftovers(sentence, language, "offer", "courtesy", "closing", *_WORK)
+        (has_word(sentence, language, "closing") or has_word(sentence, language, "thanks"))
+        and not _leftovers(sentence, language, "offer", "courtesy", "thanks", *_WORK)
         for language in _languages(sentence)
     )
 
@@ -305,7 +323,7 @@ def _may_be_courtesy(sentence: str, asked: str = "") -> bool:
 
 @cache
 def _closed_anywhere() -> tuple[frozenset[str], tuple[str, ...]]:
-    kinds = ("function", "closing", *_OPENING_KINDS, *_WORK)
+    kinds = ("function", "thanks", *_OPENING_KINDS, *_WORK)
     known = [closed_words(language, *kinds) for language in languages()]
     return frozenset().union(*(words for words, _ in known)), tuple(stem for _, stems in known for stem in stems)
 

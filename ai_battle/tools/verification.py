@@ -24,9 +24,8 @@ from ..core.errors import ToolError
 from ..core.events import Emit
 from ..core.helping import VERIFICATION, AnswerChecked
 from ..core.ledger import open_budgets
-from ..signals.asked_programs import AskedProgram, asked_program
+from ..signals.asked_programs import AskedProgram, asked_program, syntax_tree
 from ..signals.cleaning import cleaned_answer
-from ..signals.code import syntax_tree
 from ..signals.final_answers import final_answer
 from ..signals.numbers import displayed_numbers, is_shown
 from ..signals.outcomes import Example, ProgramOutcome, confirms, examples, literal, program_for

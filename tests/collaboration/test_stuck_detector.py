@@ -186,6 +186,7 @@ def test_a_sum_that_is_none_of_the_options_is_a_signal() -> None:
         (calling("get_weather", city="Oslo", days="three"), "wrong_type"),
         (calling("get_weather", city="Madrid", days=3), "value_from_nowhere"),
         (calling("get_weather", city="Oslo"), "named_but_left_out"),
+        (calling("get_weather", city="Oslo"), "number_not_passed_on"),
         (calling("get_weather", city="<city>", days=3), "value_from_nowhere"),
     ],
 )

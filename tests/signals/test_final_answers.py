@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_battle.judging.family import kind_of
-from ai_battle.signals.final_answers import FinalAnswer, Kind, final_answer, options, same
+from ai_battle.signals.final_answers import FinalAnswer, Kind, final_answer, kind_of, options, same
 from ai_battle.signals.numbers import amounts, plain
 from tests.growing import IN_PROPORTION, growth
 
@@ -95,29 +94,29 @@ def test_what_is_part_of_a_word_or_can_not_be_a_value_is_no_number(text: str, fo
 
 @pytest.mark.parametrize("text", SAYING_18)
 def test_a_number_is_found_however_it_is_stated(text: str) -> None:
-    found = final_answer(text, "How many are 7 and 11?", "number")
+    found = final_answer(text, "How many are 7 and 11?")
     assert found is not None
     assert (found.kind, found.key) == ("number", "18")
 
 
 @pytest.mark.parametrize("text", PICKING_B)
 def test_an_option_is_found_however_it_is_picked(text: str) -> None:
-    found = final_answer(text, CHOICE, "option")
+    found = final_answer(text, CHOICE)
     assert found is not None
     assert (found.kind, found.key) == ("option", "B")
 
 
 @pytest.mark.parametrize("text", ["I am not sure at all.", "A man walks into a bar.", "", "The answer is (Q)."])
 def test_a_text_that_picks_no_option_has_no_final_answer(text: str) -> None:
-    assert final_answer(text, CHOICE, "option") is None
+    assert final_answer(text, CHOICE) is None
 
 
 def test_an_option_that_is_given_by_its_value_is_that_option() -> None:
-    assert final_answer("The answer is 0.39.", CHOICE, "option") == FinalAnswer("option", "0.39", "C")
+    assert final_answer("The answer is 0.39.", CHOICE) == FinalAnswer("option", "0.39", "C")
 
 
 def test_the_last_number_stands_in_where_no_answer_is_stated_and_it_is_said() -> None:
-    found = final_answer("He runs 60 * 9 meters, which makes 540 meters.", "How many meters?", "number")
+    found = final_answer("He runs 60 * 9 meters, which makes 540 meters.", "How many meters?")
     assert found == FinalAnswer("number", "540", "540", stated=False)
 
 
@@ -200,7 +199,7 @@ def test_a_list_with_letters_that_nobody_is_to_pick_from_has_no_options(prompt: 
     ],
 )
 def test_a_short_answer_names_its_option_by_letter_or_in_words(answer: str, letter: str | None) -> None:
-    found = final_answer(answer, "What is the capital of Portugal?\nA) Porto\nB) Lisbon\nC) Faro", "option")
+    found = final_answer(answer, "What is the capital of Portugal?\nA) Porto\nB) Lisbon\nC) Faro")
     assert (found and found.key) == letter
 
 

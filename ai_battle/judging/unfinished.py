@@ -15,7 +15,7 @@ from ..signals.invention import takes_anything
 from ..signals.languages import UNSPACED, has_word, language_of, name_stems, plain_words, words_everywhere
 from ..signals.progress import FAILURE, ToolStep, tells_failure
 from ..signals.provenance import Fact, facts
-from ..signals.refusals import QUESTION_MARKS
+from ..signals.refusals import QUESTION_MARKS, gives_up, only_announces, refuses
 from ..signals.states import denies
 
 LONGEST, ROOT_LENGTH, MOST_PARTS, FEW_WORDS = 400, 4, 6, 3
@@ -24,12 +24,14 @@ counted; words of an empty result."""
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _WORD = re.compile(r"[^\W\d_]{3,}|\d+")
 _PART = re.compile(r"[,;:.!?]\s|\b(?:and|then|und|dann|et|puis|y|oraz|ve)\b", re.IGNORECASE)
+_FILE = re.compile(r"(?<![\w/.])(?=\S*[a-z])[\w-]+(?:[./@][\w-]+)+")
 _NAME = re.compile(r"(?<=[^\s.!?:] )(?:[A-Z\u00c0-\u00de\u0410-\u042f][^\W\d_]{3,}|[A-Za-z]{1,4}-?\d{1,6}\b)")
 _FIGURE = re.compile(
     r"(?P<name>[^\W\d_]{3,})\"?\s?[:=]\s?(?P<value>\d[\d.,:]*)(?!\w)"
     r"|(?<![\w.:,])(?P<count>\d[\d.,:]*) (?P<counted>[^\W\d_]{3,})"
 )
 _VERDICT = re.compile(r"\W{0,3}(?:yes|no|not|ja|nein|oui|non|s[i\u00ed])\b", re.IGNORECASE)
+_PLEASE = re.compile(r"\b(?:please|bitte|veuillez|merci de|s'il (?:te|vous)|por favor|per favore)\b", re.IGNORECASE)
 # Nothing was done: "0 of 812 rows", "Imported: 0", "413 payload too large".
 _ZERO_RESULT = re.compile(r"\b0 ?(?:of|von|sur|de|/)\b|: ?0(?![\w.,])|(?<![\w.,:])0 [^\W\d]|\"[45]\d\d [^\W\d]")
 _DIGITS = re.compile(r"\d+")
@@ -50,13 +52,21 @@ _REPORT_WORDS: frozenset[str] = frozenset().union(
     ("zeige", "nenn", "nenne", "dis", "dire"),
 )
 EVIDENCE: Mapping[str, tuple[float, str]] = {
-    "asks": (3.3, "it asks back before it has looked with a tool"),
-    "speaks_of_itself": (3.6, "it speaks of itself, and has called no tool"),
+    "asks": (2.5, "it asks back before it has looked with a tool"),
+    "begs": (2.7, "it asks for something that a tool could find"),
+    "speaks_of_itself": (2.4, "it speaks of itself, and has called no tool"),
+    "gives_up_early": (1.0, "it gives up before it has called a tool"),
+    "guesses": (1.2, "it answers a question, and has called no tool"),
     "no_tool_fits": (-1.3, ""),
-    "leaves_tool": (2.6, "it was asked to do something, and has changed nothing"),
-    "only_of_itself": (5.3, "it speaks of itself and uses nothing that the tools returned"),
+    "announces": (0.7, "it announces what it has not done"),
+    "changes_nothing": (0.8, "it was asked to do something, and has changed nothing"),
+    "leaves_tool": (2.2, "it was asked to do something, and has changed nothing"),
+    "no_news": (0.6, "it uses nothing that the tools returned"),
+    "only_of_itself": (4.9, "it speaks of itself and uses nothing that the tools returned"),
     "half": (3.9, "it leaves out a part of the request, and so did the calls"),
+    "leaves_file": (1.8, "the request names a file that no call has touched"),
     "other_name": (3.8, "something else was looked up than what the request names"),
+    "other_value": (3.1, "something else was looked up than what the request names"),
     "hides_failure": (5.0, "it does not mention that the last call failed"),
     "other_figure": (3.8, "it gives another figure than the tools returned"),
 }
@@ -157,6 +167,14 @@ class EndOfWork:
         return [] if any(tool.name in called for tool in acting) else acting
 
 
+def announces(end: EndOfWork) -> bool:
+    return only_announces(end.text, end.prompt)
+
+
+def changes_nothing(end: EndOfWork) -> bool:
+    return bool(end.idle_tools) and end.is_of_itself
+
+
 def leaves_tool(end: EndOfWork) -> bool:
     return any(name_stems(tool.name) & name_stems(end.prompt) for tool in end.idle_tools)
 
@@ -165,8 +183,24 @@ def asks(end: EndOfWork) -> bool:
     return end.is_first and end.asks_back
 
 
+def begs(end: EndOfWork) -> bool:
+    return end.is_first and _PLEASE.search(end.text) is not None
+
+
 def speaks_of_itself(end: EndOfWork) -> bool:
     return end.is_of_itself and not end.asks_back
+
+
+def gives_up_early(end: EndOfWork) -> bool:
+    return refuses(end.text) or gives_up(end.text, end.prompt)
+
+
+def guesses(end: EndOfWork) -> bool:
+    return end.is_question and not end.is_verdict
+
+
+def no_news(end: EndOfWork) -> bool:
+    return end.is_question and not end.tells_news
 
 
 def only_of_itself(end: EndOfWork) -> bool:
@@ -181,6 +215,10 @@ def half(end: EndOfWork) -> bool:
     return len(parts) <= MOST_PARTS and any(part.isdisjoint(end.done | end.said) for part in parts[1:])
 
 
+def leaves_file(end: EndOfWork) -> bool:
+    return any(name not in end.arguments and name not in end.returned for name in _FILE.findall(end.prompt))
+
+
 def other_name(end: EndOfWork) -> bool:
     """Checks whether a name in both request and answer is nowhere in the work, while another name was looked up."""
     if language_of(end.prompt) == "de":  # German capitalises every noun
@@ -190,6 +228,12 @@ def other_name(end: EndOfWork) -> bool:
     known_text = f"{_folded_text(end.prompt)}\n{answer}"
     names = (value for each in end.results for value in _values(each) if _NAME.fullmatch(f"= {value}", 2))
     return bool(missing) and any(_folded_text(name)[:5] not in known_text for name in names)
+
+
+def other_value(end: EndOfWork) -> bool:
+    """Checks for a call with another value than request and answer name, such as another branch."""
+    pairs = (pair for result in end.results for pair in result.call.arguments.items())
+    return any(_is_other_value(name, str(value), end) for name, value in pairs)
 
 
 def hides_failure(end: EndOfWork) -> bool:
@@ -233,9 +277,9 @@ def no_tool_fits(end: EndOfWork) -> bool:
     return not any(takes_anything(tool) or _roots(_description_of(tool)) & end.asked for tool in end.tools)
 
 
-_ALWAYS = (leaves_tool,)
-_WITHOUT_CALLS = (asks, speaks_of_itself, no_tool_fits)
-_WITH_CALLS = (only_of_itself, half, other_name, hides_failure, other_figure)
+_ALWAYS = (announces, changes_nothing, leaves_tool)
+_WITHOUT_CALLS = (asks, begs, speaks_of_itself, gives_up_early, guesses, no_tool_fits)
+_WITH_CALLS = (no_news, only_of_itself, half, leaves_file, other_name, other_value, hides_failure, other_figure)
 
 
 def _has_acted(end: EndOfWork) -> bool:
@@ -250,6 +294,14 @@ def _description_of(tool: ToolSpec) -> str:
 def _acts(tool: ToolSpec) -> bool:
     parts = set(_NAME_PART.split(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", tool.name).casefold()))
     return tool.writes or (parts.isdisjoint(_READING) and not parts.isdisjoint(_ACTS))
+
+
+def _is_other_value(name: str, value: str, end: EndOfWork) -> bool:
+    named = re.search(rf"\b{re.escape(name)} (\w+)", end.prompt, re.IGNORECASE)
+    if not named or not value.isalnum() or value.casefold() in end.prompt.casefold():
+        return False
+    root = _roots(named[1])
+    return bool(root) and root <= end.said and root.isdisjoint(end.done) and _roots(value).isdisjoint(end.said)
 
 
 def _fails(result: ToolResult) -> bool:

@@ -134,6 +134,11 @@ LOOK_AT = {branch: call("look_up", what="state", branch=branch) for branch in ("
             "it leaves out a part of the request, and so did the calls",
         ),
         (
+            "Did the branch meadow pass?",
+            (LOOK_AT["marsh"], "The branch meadow passed."),
+            "something else was looked up than what the request names",
+        ),
+        (
             "How many have signed?",
             (LOOK["signatures"], "48 have signed."),
             "it gives another figure than the tools returned",

@@ -348,6 +348,35 @@ async def test_an_answer_from_results_is_not_suspected() -> None:
     assert not any(isinstance(event, FabricationSuspected) for event in log.events)
 
 
+@pytest.mark.parametrize(
+    ("question", "result", "text"),
+    [
+        ("When does it arrive?", {"departure": "09:20", "minutes": 135}, "It leaves at 09:20 and arrives at 11:35."),
+        ("When does it arrive?", {"departure": "09:20", "duration": "2 h 15 min"}, "It arrives at 11:35."),
+        ("I walk 25 minutes to the station. When must I go?", {"departure": "09:20"}, "Go at 08:55 for the 09:20."),
+        ("It lasts 45 minutes. When does it end?", {"start": "14:30"}, "It ends at 15:15."),
+        ("When does the film end?", {"start": "20:15", "runtime": 118}, "It starts at 20:15 and ends at 22:13."),
+        ("When is the last bus?", {"buses": ["18:05", "20:05"]}, "At 8:05 pm, so be there by 20:00."),
+        ("When is it open?", {"opens": "9", "closes": "18"}, "From 9:00 to 18:00."),
+    ],
+)
+async def test_a_time_that_follows_from_a_result_is_not_suspected(question: str, result: object, text: str) -> None:
+    model = ScriptedClient(call("look"), text)
+    client = ToolCapableClient(model, [Recording(answer=result)], QUICK)
+    await client.complete(model_request(question), log := EventLog())
+    assert not any(isinstance(event, FabricationSuspected) for event in log.events)
+
+
+@pytest.mark.parametrize(
+    "text", ["It leaves at 09:20 and arrives at 12:05.", "It leaves at 10:50.", "It arrives at 11:50."]
+)
+async def test_a_time_that_does_not_follow_from_a_result_is_told(text: str) -> None:
+    model = ScriptedClient(call("look"), text)
+    tools = [Recording(answer={"departure": "09:20", "duration": "2 h 15 min"})]
+    await ToolCapableClient(model, tools, QUICK).complete(model_request("When does it arrive?"), log := EventLog())
+    assert FabricationSuspected(text) in log.events
+
+
 @pytest.mark.parametrize("wrapped", [lambda model: model, TextTools], ids=["native", "text"])
 async def test_a_figure_of_another_tool_than_the_one_that_was_called_is_told(
     wrapped: Callable[[ModelClient], ModelClient],

@@ -21,8 +21,7 @@ _HEADING = re.compile(
     r"""[ \t\ufeff\u200b]{0,3}
     (?P<bullet>[-*+\u2022][ \t]+)?
     (?P<lead>[ \t#=~*_`\[【<\u2600-\u27bf\U0001f300-\U0001faff\ufe0f-]{0,16})
-    (?:(?P<format>format|格式)[ \t]*(?P<digit>[123])|
-      (?P<number>(?:(?:section|part|teil|partie|parte|部分)[ \t]*)?(?:\d{1,2}|[一二三①②③]|i{1,3}(?=[.)]))))?
+    (?:(?P<format>format|格式)[ \t]*(?P<digit>[123])|(?P<number>\d{1,2}|[一二三①②③]|i{1,3}(?=[.)])))?
     (?P<inner>[ \t.):\uff1a、\u2013\u2014\ufe0f\u20e3*_`\[【<-]{0,8})
     (?P<label>[^\W\d_](?:[^\W\d_]|[\u0300-\u036f \t\u00a0\u202f&'\u2019/]){0,59})?
     (?P<close>[*_`\]】>]{0,6})
@@ -119,8 +118,7 @@ def _heading(line: str) -> Heading | None:
         return None
     opened, is_capital = _openers(parts), _is_capital(parts)
     bullet, number = parts["bullet"].strip(), bool(parts["number"]) and "#" not in parts["lead"]
-    counted = parts["number"].rpartition(" ")[0]  # "Section" of "Section 1"
-    dress = (*sorted(opened), parts["lead"].count("#"), bullet, number, counted, is_capital)
+    dress = (*sorted(opened), "#" in parts["lead"], bullet, number, is_capital)
     is_item = bool(bullet or number or opened & {*"`<"})
     shouted = is_capital and meant[1] == _OWN_STRENGTH
     return Heading(*meant, _text_after(parts), dress, is_item, shouted, parts["label"])
@@ -158,7 +156,7 @@ def _is_capital(parts: Parts) -> bool:
 
 
 def _is_loud(parts: Parts) -> bool:
-    return _is_capital(parts) or _is_enclosed(parts) or not {*parts["lead"]}.isdisjoint("#=~")
+    return _is_capital(parts) or _is_enclosed(parts) or "#" in parts["lead"]
 
 
 def _is_whole(parts: Parts) -> bool:

@@ -3,37 +3,51 @@
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
-from ..core.files import prompt_template
 from ..wire.dialects.thinking import ThoughtFilter
 
 Kind = Literal["analysis", "guidance", "summary", "other"]
 _HEADING_CHARACTERS = 240
 """The longest heading: only this many characters of a line decide whether it is one, which bounds the work per line."""
-_FORMATS: Mapping[str, Kind] = {"1": "summary", "2": "guidance", "3": "other"}
+_FORMATS: Mapping[int, Kind] = {1: "summary", 2: "guidance", 3: "other"}
 _STRENGTHS = ("also", "meant", "own")
 _OWN_STRENGTH = _STRENGTHS.index("own")
+_NUMERALS = {"一": 1, "①": 1, "i": 1, "二": 2, "②": 2, "ii": 2, "三": 3, "③": 3, "iii": 3}
+_SIGN = r"(?:[\u2600-\u27bf\U0001f300-\U0001faff]\ufe0f?[ \t]*)?"
+_EMPHASIS = r"\*{1,3}|_{1,3}"
+# Brackets and ticks that open have to close: `(?(tick)...)` requires what follows only if `tick` matched.
 _HEADING = re.compile(
-    r"""[ \t\ufeff\u200b]{0,3}
+    rf"""[ \t\ufeff\u200b\u00a0]{{0,3}}
     (?P<bullet>[-*+\u2022][ \t]+)?
-    (?P<lead>[ \t#=~*_`\[【<\u2600-\u27bf\U0001f300-\U0001faff\ufe0f-]{0,16})
-    (?:(?P<format>format|格式)[ \t]*(?P<digit>[123])|(?P<number>\d{1,2}|[一二三①②③]|i{1,3}(?=[.)])))?
-    (?P<inner>[ \t.):\uff1a、\u2013\u2014\ufe0f\u20e3*_`\[【<-]{0,8})
-    (?P<label>[^\W\d_](?:[^\W\d_]|[\u0300-\u036f \t\u00a0\u202f&'\u2019/]){0,59})?
-    (?P<close>[*_`\]】>]{0,6})
-    (?:[ \t]*(?:(?<=[ \t])\(|\uff08)[^()\uff08\uff09/\n]{0,80}[)\uff09])?
-    (?P<mark>[ \t]*(?:[:\uff1a\ufe55]{1,2}|[\u2013—-]{1,2}(?=\s|$)|[=~\#-]{1,8}(?=\s*$)))?
-    (?P<end>[*_`]{0,3})
+    (?P<hashes>\#{{1,6}}[ \t]*)?
+    (?P<rule>[=~-]{{2,8}}[ \t]*)?
+    {_SIGN}(?P<outer>{_EMPHASIS})?{_SIGN}
+    (?P<count>(?P<format>(?:format|section|part|option|teil|partie|parte|格式|部分)[ \t]*)?
+       \(?(?P<number>\d{{1,2}}|[一二三①②③]|i{{1,3}}(?=[.)]))
+       (?:\ufe0f?\u20e3)?(?P<dot>[ \t]?[.):\uff1a、\u2013—-]*)(?P<close>{_EMPHASIS})?[ \t]*)?
+    (?P<inner>{_EMPHASIS})?
+    (?P<tick>`)?
+    (?P<bracket>[\[【「<])?
+    (?P<label>[^\W\d_](?:[^\W\d_]|[\u0300-\u036f]|[ \t\u00a0\u202f&'\u2019/]){{0,59}})?
+    (?(bracket)[\]】」>])
+    (?(tick)(?P<untick>`)?)
+    (?:[ \t]*(?:(?<=[ \t])\(|\uff08)[^()\uff08\uff09/\n]{{0,80}}[)\uff09])?
+    (?:[ \t]*(?P<before>{_EMPHASIS}))?
+    (?:[ \t]*(?P<mark>[:\uff1a\ufe55]{{1,2}}|[\u2013—-]{{1,2}}(?=\s|$)|[=~-]{{2,8}}(?=\s*$)))?
+    (?(tick)(?(untick)|`))
+    (?(before)|(?P<after>{_EMPHASIS})?)
+    (?:[ \t]*\#+(?=\s*$))?
     (?P<rest>.*)$""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 _ADDRESSEE = re.compile(
     r" (?:for|to|an|fur|pour|para|per) [a-z ]*(?:aux|ausil|hilf|assistant|execut|agent)[a-z -]*$| section$| ?/.*$"
 )
+_COLONS = tuple(":\uff1a\ufe55")
 # Text in a section that the model should have left out, alone or with a reason; it counts only next to another section.
 _BLANK = re.compile(
     r"""(?:none|nothing|empty|keine|entfallt|无|無|没有|不适用|aucune?|ningun[oa])
@@ -41,23 +55,53 @@ _BLANK = re.compile(
     | (?:n/?a|omitted|skipped|pending|tbd|(?:to|will)\sbe\s(?:added|determined|provided)
         |no\s(?:guidance|summary)(?:\s(?:needed|required|yet))?
         |not\s(?:yet\s)?(?:applicable|available|necessary|needed|provided|required))
-        (?=$|\s?[(/;,.\u2013\u2014-]|\s(?:after|as|at|because|before|for|here|once|since|until|when|yet)\b)""",
+        (?=$|\s?[(/:;,.\u2013\u2014-]|\s(?:after|as|at|because|before|for|here|once|since|until|when|yet)\b)""",
     re.VERBOSE,
 )
+# Placeholders in the formats that the model is shown: a copy of one has no content.
+_PLACEHOLDERS = frozenset({
+    "provide the final answer directly without using auxiliary models", "the final answer, as the user shall read it",
+    "reasoning and understanding of the request context", "how you understand the request, and what is known so far",
+    "instructions for the auxiliary model's tasks (include which tools to call",
+    "what the auxiliary model shall do: which tools to call, in which order, with which arguments",
+    "any response that doesn't match format 1 or 2",
+})  # fmt: skip
 _WRAPPING = "[](){}<>.。*_`~-\u2013\u2014=\u2026\"' \t\r\n"
-_FENCE = re.compile(r"[ \t]*(?P<marks>`{3,}(?=[^`]*$)|~{3,})", re.DOTALL)
+_FENCE = re.compile(r"[ \t]*(?:(?P<ticks>`{3,})[^`]*|(?P<tildes>~{3,}).*)$", re.DOTALL)
+_UNDERLINE = re.compile(r"[ \t]*={3,}[ \t\r]*$")
+_ITEM = re.compile(r"[ \t]*(\d{1,2})[.)、][ \t]")
 _LONGEST_BLANK = 120
 Parts = Mapping[str, str]
+Blank = Callable[[str], re.Match[str] | None]
 Outcome = Literal["summary", "guidance", "other"]
 
 
 @dataclass(frozen=True, slots=True)
-class PlanReply:
-    """The final answer, guidance for the model with the tools (with or without `analysis`), or the unchanged reply."""
+class SummaryReply:
+    """The final answer."""
 
-    outcome: Outcome
     text: str
+    outcome: ClassVar[Outcome] = "summary"
+
+
+@dataclass(frozen=True, slots=True)
+class GuidanceReply:
+    """Guidance for the model with the tools; `analysis` is empty if there is none."""
+
+    guidance: str
     analysis: str = ""
+    outcome: ClassVar[Outcome] = "guidance"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherReply:
+    """A reply with neither summary nor guidance, unchanged."""
+
+    text: str
+    outcome: ClassVar[Outcome] = "other"
+
+
+PlanReply = SummaryReply | GuidanceReply | OtherReply
 
 
 def parse(text: str) -> PlanReply:
@@ -65,6 +109,11 @@ def parse(text: str) -> PlanReply:
     reader = PlanReader()
     reader.feed(text)
     return reader.close()
+
+
+def is_plan(text: str) -> bool:
+    """Checks whether a whole reply has a summary or guidance."""
+    return not isinstance(parse(text), OtherReply)
 
 
 def _plain_words(text: str) -> str:
@@ -80,48 +129,41 @@ _WORDS: Mapping[str, tuple[Kind, int]] = {
     for kind, lists in _WORD_LISTS.items()
     for word in lists[name].split(",")
 }
-_PLACEHOLDERS = {
-    _plain_words(text)
-    for text in re.findall(r"^\[(.+)\]$", prompt_template(__package__, "boost").template, re.MULTILINE)
-}
-"""What stands for the content in the formats that the model is shown: a copy of it has no content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A line that opens a section; `rest` is the text after it on the same line. "FORMAT 1" alone has no `label`.
+    """A line that opens a section; `rest` is the text after it on the same line.
 
     `strength` is 2 for the format's own words, 1 for other words that are meant as such, 0 for words that may also
-    begin a paragraph. `dress` is how it is written: one author writes all headings alike. `is_item` is true if it looks
-    like something else too: a list item, code or a tag. `shouted` means the format's own words in capitals.
+    begin a paragraph. `dress` is its formatting: one author formats all headings alike. `looks` are the marks that make
+    it look like something else too: a list item, code or a tag. `number` is 0 for none. `shouted` means the format's
+    own words in capitals. "FORMAT 1" alone has no `label`.
     """
 
     kind: Kind
     strength: int
     rest: str
     dress: tuple[object, ...]
-    is_item: bool
+    looks: frozenset[str]
+    number: int
     shouted: bool
     label: str
-
-    @property
-    def tag(self) -> str:
-        """The name of a heading written as `<name>`."""
-        return self.label if "<" in self.dress else ""
 
 
 def _heading(line: str) -> Heading | None:
     """Returns the heading that a line is, if any; `line` has at most its first `_HEADING_CHARACTERS` characters."""
     parts = cast(re.Match[str], _HEADING.match(line)).groupdict("")  # every part is optional, so each line matches
-    meant = _meaning(parts)
-    if not (meant and _is_whole(parts) and _is_set_off(parts, meant[1])):
+    if not (meant := _meaning(parts)):
         return None
-    opened, is_capital = _openers(parts), _is_capital(parts)
-    bullet, number = parts["bullet"].strip(), bool(parts["number"]) and "#" not in parts["lead"]
-    dress = (*sorted(opened), "#" in parts["lead"], bullet, number, is_capital)
-    is_item = bool(bullet or number or opened & {*"`<"})
-    shouted = is_capital and meant[1] == _OWN_STRENGTH
-    return Heading(*meant, _text_after(parts), dress, is_item, shouted, parts["label"])
+    rest, shouted = _text_after(parts), (parts["label"] or parts["format"]).isupper()
+    is_loud = shouted if parts["mark"] else meant[1] > 0
+    if _is_item(parts, shouted=shouted) or not _is_set_off(parts, rest, is_loud=is_loud):
+        return None
+    looks = frozenset("-*+\u2022`<") & {parts["bullet"].strip(), parts["tick"], parts["bracket"]}
+    dress = (parts["hashes"].strip(), bool(_emphasis(parts)), parts["bracket"], shouted, looks)
+    number = 0 if parts["format"] + parts["hashes"] else _number(parts["number"])
+    return Heading(*meant, rest, dress, looks, number, shouted and meant[1] == _OWN_STRENGTH, parts["label"])
 
 
 def _meaning(parts: Parts) -> tuple[Kind, int] | None:
@@ -132,56 +174,47 @@ def _meaning(parts: Parts) -> tuple[Kind, int] | None:
     label = _plain_words(parts["label"])
     if label not in ("", "other"):
         meant = _WORDS.get(_ADDRESSEE.sub("", label))
-        return None if "<" in _openers(parts) and meant and meant[1] < _OWN_STRENGTH else meant
-    is_ended = bool(parts["inner"].strip() + parts["mark"] + parts["close"]) or not parts["rest"].strip()
-    kind = _FORMATS.get(parts["digit"])
-    return (kind, _OWN_STRENGTH) if kind and is_ended else None
+        return None if parts["bracket"] == "<" and meant and meant[1] < _OWN_STRENGTH else meant
+    is_ended = any((parts["dot"].strip(), parts["mark"], parts["before"], not parts["rest"].strip()))
+    is_format = parts["format"].strip().casefold() in ("format", "格式")
+    kind = _FORMATS.get(_number(parts["number"]))
+    return (kind, _OWN_STRENGTH) if kind and is_format and is_ended else None
 
 
-def _openers(parts: Parts) -> set[str]:
-    """Returns the signs around a heading: bold, italics, code, brackets."""
-    return {*parts["lead"], *parts["inner"]} & {*"*_`[【<"}
+def _number(digits: str) -> int:
+    return _NUMERALS.get(digits.lower()) or int(digits or 0)
 
 
-def _is_enclosed(parts: Parts) -> bool:
-    return bool(_openers(parts) and parts["close"] + parts["end"])
-
-
-def _has_colon(parts: Parts) -> bool:
-    return parts["mark"].strip().startswith((":", "\uff1a", "\ufe55"))
-
-
-def _is_capital(parts: Parts) -> bool:
-    return (parts["label"] or parts["format"]).isupper()
-
-
-def _is_loud(parts: Parts) -> bool:
-    return _is_capital(parts) or _is_enclosed(parts) or "#" in parts["lead"]
-
-
-def _is_whole(parts: Parts) -> bool:
-    """Checks that what is opened is closed, and that a list item, or a word in code, is more than that."""
-    is_closed = _is_enclosed(parts) or _openers(parts).isdisjoint("`[【<")
-    if "`" in _openers(parts) and not _has_colon(parts):
-        return False
-    return is_closed and (not parts["bullet"] or _is_loud(parts))
-
-
-def _is_set_off(parts: Parts, strength: int) -> bool:
-    """Checks whether a line stands out from its text as a heading does."""
-    if _has_colon(parts) or not parts["label"]:
-        return True
-    if parts["mark"] or not parts["rest"].strip():
-        return _is_loud(parts) or (strength > 0 and not parts["mark"])
-    return _is_enclosed(parts) and not {parts["rest"][0], parts["close"]}.isdisjoint(" \t】>")
+def _emphasis(parts: Parts) -> str:
+    """Returns what opens the heading's bold or italics, unless these cover its number alone."""
+    return parts["inner"] or ("" if parts["close"] else parts["outer"])
 
 
 def _text_after(parts: Parts) -> str:
-    """Returns the text after the heading, with the emphasis that covers both, or the text alone."""
-    if not (opened := _openers(parts)):
-        return parts["end"] + parts["rest"]
-    is_closed = _is_enclosed(parts) or not parts["rest"].strip()
-    return parts["rest"] if is_closed else 2 * max(opened) + parts["rest"].lstrip()
+    """Returns the text after the heading, including marks that don't belong to the heading."""
+    closing, rest = parts["before"] + parts["after"], parts["rest"]
+    if not (bold := _emphasis(parts)):
+        return closing + rest
+    return rest if closing or not rest.strip() else bold + rest.lstrip()
+
+
+def _is_enclosed(parts: Parts) -> bool:
+    return bool(parts["bracket"] + parts["before"] + parts["after"])
+
+
+def _is_item(parts: Parts, *, shouted: bool) -> bool:
+    """Checks whether a heading is only a list item, or a word in code."""
+    is_code = bool(parts["tick"]) and not parts["mark"].startswith(_COLONS)
+    return is_code or (bool(parts["bullet"]) and not (shouted or _is_enclosed(parts)))
+
+
+def _is_set_off(parts: Parts, rest: str, *, is_loud: bool) -> bool:
+    """Checks whether a line stands out from its text as a heading does."""
+    if parts["mark"].startswith(_COLONS) or not parts["label"]:
+        return True
+    if parts["mark"] or not rest.strip():
+        return is_loud or _is_enclosed(parts) or bool(parts["hashes"] + parts["rule"])
+    return _is_enclosed(parts) and (rest[0].isspace() or parts["bracket"] in ("【", "<"))
 
 
 @dataclass(slots=True)
@@ -191,6 +224,8 @@ class _ReplySection:
     heading: Heading | None = None
     pieces: list[str] = field(default_factory=list)
     blank: bool = True
+    tag_closed: bool = False
+    last_item: int = 0
 
     @property
     def kind(self) -> Kind | None:
@@ -207,7 +242,8 @@ class _ReplySection:
 
     @property
     def tag(self) -> str:
-        return self.heading.tag if self.heading else ""
+        """The name of a section written as `<name>`."""
+        return self.heading.label if self.heading and "<" in self.heading.looks else ""
 
     @property
     def text(self) -> str:
@@ -218,15 +254,21 @@ class _ReplySection:
     def add(self, text: str) -> None:
         self.pieces.append(text)
         self.blank = self.blank and not text.strip()
+        self.tag_closed = self.tag_closed or "</" in text
+
+    def add_line(self, start: str, rest: str) -> None:
+        if item := _ITEM.match(start):
+            self.last_item = int(item[1])
+        if not (self.blank and _UNDERLINE.match(start)):
+            self.add(f"\n{start}{rest}")
 
     def yields_to(self, found: Heading) -> bool:
         """Checks whether a heading ends this section, rather than being a line of it."""
         if self.heading is None or (found.kind == self.kind and self.blank):
             return True
-        is_alike = found.dress == self.heading.dress
-        if found.is_item and not (is_alike or (self.blank and not self.heading.label)):
+        if not self._is_heading_here(found, self.heading):
             return False
-        return self._is_ended_by(found, is_alike=is_alike)
+        return self._is_ended_by(found, is_alike=found.dress == self.heading.dress)
 
     def _is_ended_by(self, found: Heading, *, is_alike: bool) -> bool:
         """Checks whether a heading of this kind ends the section.
@@ -238,6 +280,14 @@ class _ReplySection:
         if self.is_answer:
             return (is_alike and found.strength == _OWN_STRENGTH) or (self.blank and found.shouted)
         return found.strength > 0 or found.kind == "guidance"
+
+    def _is_heading_here(self, found: Heading, heading: Heading) -> bool:
+        """Checks whether a heading counts here. Numbers, items, code and tags do only among headings of their kind."""
+        if self.tag:
+            return self.tag_closed
+        if found.number and not heading.number == found.number - 1 != self.last_item:
+            return False
+        return found.looks <= heading.looks or (self.blank and not heading.label)
 
 
 class PlanReader:
@@ -277,17 +327,17 @@ class PlanReader:
         self._read(self._thoughts.rest())
         if not self._is_begun:
             self._begin_line()
-        if summary := self._text_of("summary", certain=True):
-            return PlanReply("summary", summary)
-        if guidance := self._text_of("guidance"):
-            return PlanReply("guidance", guidance, self._text_of("analysis"))
-        summary = self._text_of("summary", may_be_blank=True)
-        return PlanReply("summary", summary) if summary else PlanReply("other", "".join(self._all))
+        if summary := self._text_of("summary", _BLANK.match, certain=True):
+            return SummaryReply(summary)
+        if guidance := self._text_of("guidance", _BLANK.fullmatch):
+            return GuidanceReply(guidance, self._text_of("analysis", _BLANK.match))
+        summary = self._text_of("summary", None)
+        return SummaryReply(summary) if summary else OtherReply("".join(self._all))
 
-    def _text_of(self, kind: Kind, *, certain: bool = False, may_be_blank: bool = False) -> str:
+    def _text_of(self, kind: Kind, blank: Blank | None, *, certain: bool = False) -> str:
         """Joins the texts of all sections of a kind, except those that say there is nothing to say."""
         texts = (section.text for section in self._sections if section.kind == kind and section.is_certain >= certain)
-        return "\n\n".join(text for text in texts if not _is_void(text, may_be_blank=may_be_blank))
+        return "\n\n".join(text for text in texts if not _is_void(text, blank))
 
     def _read(self, text: str) -> None:
         first, *others = text.split("\n")
@@ -313,9 +363,9 @@ class PlanReader:
         self._start, self._is_begun = "", True
         found = None if self._is_code(start) else _heading(start)
         if not (found and self._sections[-1].yields_to(found)):
-            self._sections[-1].add(f"\n{start}{rest}")
+            self._sections[-1].add_line(start, rest)
             return
-        if self._sections[-1] is self._answer and _is_void(self._answer.text):
+        if self._sections[-1] is self._answer and _is_void(self._answer.text, _BLANK.match):
             self._answer = None
         self._sections.append(section := _ReplySection(found))
         section.add(found.rest + rest)
@@ -325,7 +375,7 @@ class PlanReader:
     def _is_code(self, line: str) -> bool:
         """Checks whether the line opens a code fence, is inside of one, or closes it."""
         found = _FENCE.match(line)
-        marks = found["marks"] if found else ""
+        marks = (found["ticks"] or found["tildes"]) if found else ""
         if not self._fence:
             self._fence = marks
             return bool(marks)
@@ -334,9 +384,9 @@ class PlanReader:
         return True
 
 
-def _is_void(text: str, *, may_be_blank: bool = False) -> bool:
-    """Checks whether a text has no content, or says so itself. A plan after "pending" is still a plan."""
+def _is_void(text: str, blank: Blank | None) -> bool:
+    """Checks whether a text has no content, or is `blank`. A plan after "pending" is still a plan."""
     if len(text) > _LONGEST_BLANK:
         return False
     words = _plain_words(text.strip(_WRAPPING))
-    return not words or words in _PLACEHOLDERS or not (may_be_blank or not _BLANK.match(words))
+    return not words or words in _PLACEHOLDERS or bool(blank and blank(words))

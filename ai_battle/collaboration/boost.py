@@ -16,7 +16,7 @@ from ..signals.invention import unsupported_claim
 from ..signals.refusals import refuses
 from ._attempts import Strategy
 from ._boost_prompt import HERE, BoostTemplate, FailedPlan, has_new_results, plan_request
-from ._boost_reply import PlanReader, PlanReply, parse
+from ._boost_reply import GuidanceReply, OtherReply, PlanReader, PlanReply, SummaryReply, is_plan, parse
 from ._prompts import packaged_prompt, with_note
 from ._turn import Draft, DraftListener, Helping, Turn
 from ._wrappers import AnswerStream, StreamedReply
@@ -68,10 +68,10 @@ class BoostLoop(Strategy):
     async def _answer(self, turn: "BoostTurn") -> ModelResponse:
         for _ in range(self.max_loops):
             match await turn.request_plan():
-                case PlanReply("summary", text):
+                case SummaryReply(text):
                     return await turn.answer(text)
-                case PlanReply("guidance") as plan:
-                    if response := await turn.carry_out(plan):
+                case GuidanceReply() as guidance:
+                    if response := await turn.carry_out(guidance):
                         return response
                 case None:
                     return await turn.answer_directly()
@@ -102,11 +102,11 @@ class BoostTurn:
             await self._emit(BoostStep(len(self._failed), "fallback", self._turn.failure))
             return None
         reply, why = parse(planned.text), NO_FORMAT
-        if reply.outcome == "summary" and self._must_call:
-            reply, why = PlanReply("other", planned.text), MUST_CALL
+        if isinstance(reply, SummaryReply) and self._must_call:
+            reply, why = OtherReply(planned.text), MUST_CALL
         await self._emit(BoostStep(len(self._failed), reply.outcome, planned.text))
         self._planned.append(planned)
-        if reply.outcome == "other":
+        if isinstance(reply, OtherReply):
             self._failed.append(FailedPlan(planned.text, why))
             await self._turn.drop(planned, why)
         return reply
@@ -119,12 +119,18 @@ class BoostTurn:
         response = replace(draft.response, message=message, stop=stop)
         return await self._accept(replace(draft, response=response), self._stream)
 
-    async def carry_out(self, plan: PlanReply) -> ModelResponse | None:
+    async def carry_out(self, plan: GuidanceReply) -> ModelResponse | None:
         """Returns the auxiliary model's answer to the guidance; None if it ignores the guidance."""
         analysis = f"ANALYSIS:\n{plan.analysis}\n\n" if plan.analysis else ""
-        note = packaged_prompt("boost_plan", plan=f"{analysis}GUIDANCE:\n{plan.text}")
+        note = packaged_prompt("boost_plan", plan=f"{analysis}GUIDANCE:\n{plan.guidance}")
         listener = ExecutionListener(self._emit, is_answer=self._text_will_do)
-        draft = await self._execute(with_note(self._request, note), listener)
+        try:
+            draft = await self._execute(with_note(self._request, note), listener)
+        except ContextTooLong:
+            if self._request.wants.can_shorten:
+                raise
+            self._failed.append(FailedPlan(self._planned[-1].text, TOO_LONG))
+            return None
         if not draft:
             return await self.answer_best()
         if self._text_will_do or listener.has_called or draft.response.used_tools or draft.response.tool_calls:
@@ -143,18 +149,20 @@ class BoostTurn:
         return await self._accept(draft, listener.stream) if draft else await self.answer_best()
 
     async def answer_as_planner(self, error: ContextTooLong) -> ModelResponse:
-        """Accepts the boost model's reply, in whatever form, to a request that is too long for the auxiliary model.
+        """Accepts the boost model's answer, in whatever form, to a request that is too long for the auxiliary model.
 
         Raises the error if there is none, and if the caller can shorten the request or demands a call.
         """
         if self._request.wants.can_shorten or self._must_call or not self._planned:
             raise error
         self._failed.append(FailedPlan(self._planned[-1].text, TOO_LONG))
-        if not (planned := await self._request_reply()):
+        planned = await self._request_reply()
+        reply = parse(planned.text) if planned else None
+        if planned is None or reply is None or isinstance(reply, GuidanceReply):
             raise error
         self._planned.append(planned)
         await self._emit(BoostStep(len(self._failed), "summary", planned.text))
-        return await self.answer(parse(planned.text).text)
+        return await self.answer(reply.text)
 
     async def answer_best(self) -> ModelResponse:
         """Accepts the auxiliary model's best answer so far; without one, asks it without guidance."""
@@ -245,7 +253,7 @@ def _why_unusable(planned: ModelResponse) -> str:
     text = planned.text
     if not text.strip():
         return "it answered only with tool calls, and has no tools"
-    if parse(text).outcome != "other":
+    if is_plan(text):
         return ""
     if planned.stop == "length":
         return "it reached its length limit before a SUMMARY or GUIDANCE"

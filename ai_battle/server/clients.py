@@ -211,7 +211,7 @@ class PlanCachingClient(ClientWrapper):
             await emit(TextDelta(plan.text))
             return plan
         plan = await self.client.complete(request, emit)
-        if plan.stop == "end" and server.boost_reply.parse(plan.text).outcome != "other":
+        if plan.stop == "end" and server.boost_reply.is_plan(plan.text):
             await self.plans.keep(key, plan.text.encode("utf-8", "replace"))
         return plan
 

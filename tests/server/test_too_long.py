@@ -52,7 +52,7 @@ async def test_the_boost_model_is_told_to_answer_what_is_too_long_for_the_auxili
 
 
 @pytest.mark.parametrize("planned", ["It is about trade.", "GUIDANCE:\nRead the chapter on trade."])
-async def test_a_boost_model_whose_replies_have_no_format_answers_what_is_too_long_for_the_auxiliary_one(
+async def test_a_boost_model_whose_replies_led_to_nothing_answers_what_is_too_long_for_the_auxiliary_one(
     fakes: FakeProviders, tmp_path: Path, planned: str
 ) -> None:
     fakes.ollama.always(fault("context_length"))
@@ -62,8 +62,7 @@ async def test_a_boost_model_whose_replies_have_no_format_answers_what_is_too_lo
     async with serving(fakes, str(path)) as address:
         status, answer = await ask_server(address, "/v1/messages", BODY)
 
-    text = planned.removeprefix("GUIDANCE:\n")
-    assert (status, answer["content"][0]["text"]) == (200, text)
+    assert (status, answer["content"][0]["text"]) == (200, "It is about trade.")
     assert "too long for the auxiliary model" in str(fakes.openai.questions[-1].body)
 
 

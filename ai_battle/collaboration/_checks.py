@@ -46,6 +46,7 @@ _SYNONYMS = {"correct": "right", "incorrect": "wrong"}
 _WORD = re.compile(
     r"(\bnot|\bnever|n['\u2019]t)?[\s*_`\"']{0,4}\b(right|correct|wrong|incorrect|unsure)\b", re.IGNORECASE
 )
+_LABELLED = re.compile(r"\bverdict\b[\s*_`\"':=]{1,8}(right|correct|wrong|incorrect|unsure)\b", re.IGNORECASE)
 
 AGREES, DIFFERS = "opinion_agrees", "opinion_differs"
 """Signals whose value is added to the logit of failure."""
@@ -184,15 +185,23 @@ class Judge:
 
 
 def verdict(text: str) -> str:
-    """Returns right, wrong or unsure, as the line after "verdict", or else the first and the last line say it.
+    """Returns right, wrong or unsure; empty if the text has none of them, or several."""
+    reply = without_thought(text).strip()
+    if labelled := _LABELLED.findall(reply[-EDGE_CHARACTERS:]) or _LABELLED.findall(reply[:EDGE_CHARACTERS]):
+        return _verdict_word(labelled[-1])
+    found = _WORD.findall(_first_and_last_line(reply) if len(reply) > EDGE_CHARACTERS else reply)
+    words = {_verdict_word(word) for _, word in found}
+    negated = any(denied for denied, _ in found)
+    return words.pop() if len(words) == 1 and not negated else ""
 
-    Empty if they say none of these, or several.
-    """
-    _, label, reply = without_thought(text).strip().casefold().rpartition("verdict")
-    lines = reply.splitlines() or [""]
-    found = _WORD.findall(lines[0][:EDGE_CHARACTERS] + ("" if label else f"\n{lines[-1][-EDGE_CHARACTERS:]}"))
-    words = {_SYNONYMS.get(word, word) for _, word in found}
-    return words.pop() if len(words) == 1 and not any(denied for denied, _ in found) else ""
+
+def _first_and_last_line(text: str) -> str:
+    lines = text.splitlines()
+    return f"{lines[0][:EDGE_CHARACTERS]}\n{lines[-1][-EDGE_CHARACTERS:]}"
+
+
+def _verdict_word(word: str) -> str:
+    return _SYNONYMS.get(word.lower(), word.lower())
 
 
 class _Comparison:

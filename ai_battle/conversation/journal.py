@@ -13,7 +13,6 @@ from ..core.errors import ConfigError, JournalError
 from ..core.events import DELTAS, Event, RunFinished, RunStarted, Summarised, TurnFailed, TurnFinished, Warned
 from ..core.files import LOCK, RunLock, copy_of, make_dated, make_private, open_private, sync_folders, write_private
 from ..core.tooling import HeldCall, ToolCalled
-from ..wire.bodies import dumps
 from . import records
 from .reading import CONFIG, FILE, VERSION, Order, messages, open_journal, progress, read, whole_lines
 
@@ -125,7 +124,7 @@ class Journal:
 
     def _line(self, event: Event) -> bytes:
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        data = dumps({"v": VERSION, "seq": self._seq, "time": time, **records.record(event)})
+        data = records.record_bytes({"v": VERSION, "seq": self._seq, "time": time, **records.record(event)})
         return data + b"\n"
 
     def _write(self, line: bytes) -> None:

@@ -1,14 +1,14 @@
 """Describes a discussion and its phases as a value that is checked once and that any number of runs can start from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from string import Template
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from ..config.discussion import Signals
 from ..config.documents import checked_section
-from ..config.phases import PLACES, PhaseSettings
+from ..config.phases import PLACES
 from ..core.client import require_client
 from ..core.errors import ConfigError
 from ..core.ledger import SpendingLimits
@@ -45,8 +45,17 @@ class Phase:
 
     @classmethod
     def of(cls, raw: "Phase | Mapping[str, Any]") -> "Phase":
-        """Builds a phase from its YAML form. Raises `ConfigError` for what the YAML could not say either."""
-        return raw if isinstance(raw, Phase) else cls(**dict(checked_section(PhaseSettings, raw, "phases")))
+        """Builds a phase from its YAML form. Raises `ConfigError` for an unknown key."""
+        if isinstance(raw, Phase):
+            return raw
+        known = [field.name for field in fields(cls)]
+        if unknown := [key for key in raw if key not in known]:
+            raise ConfigError(f"A phase has no {unknown[0]!r}{near(unknown[0], known)}")
+        given = {"name": "", **raw}
+        for key in ("speakers", "visible_to"):
+            if given.get(key) is not None:
+                given[key] = _names(given[key])
+        return cls(**given)
 
     @property
     def turns(self) -> int:
@@ -120,6 +129,13 @@ class PhasePosition:
         if not self.phase.instructions:
             return ""
         return Template(self.phase.instructions).safe_substitute(name=name, goal=goal, round=str(self.round))
+
+
+def _names(raw: Any) -> Any:
+    """Turns names from the YAML into a tuple; a single name is short for a list of one."""
+    if isinstance(raw, str):
+        return (raw,)
+    return tuple(entry if isinstance(entry, str) else tuple(entry) for entry in raw)
 
 
 @dataclass(frozen=True)

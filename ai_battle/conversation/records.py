@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
 from typing import Any, NamedTuple, get_args
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from ..core.events import DELTAS, Event
 from ..core.exchange import ToolSpec, Usage
 from ..core.messages import Message, ToolCall, ToolResult
+from ..core.texts import each_text
 from ..wire.genai import (
     message_from_json,
     message_to_json,
@@ -43,6 +46,18 @@ def record(event: Event) -> Record:
 def layout(kind: type) -> tuple[str, tuple[str, ...]]:
     """Returns the type name and the fields of the records of an event class."""
     return _LAYOUTS[kind].kind, tuple(column.name for column in _LAYOUTS[kind].columns)
+
+
+def record_bytes(line: Record) -> bytes:
+    """Encodes the record as JSON. Lone surrogates, which UTF-8 can't encode, become U+FFFD."""
+    try:
+        return to_json(line, inf_nan_mode="null", fallback=str)
+    except PydanticSerializationError:
+        return to_json(each_text(line, _replace_surrogates), inf_nan_mode="null", fallback=str)
+
+
+def _replace_surrogates(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def event(record: Mapping[str, Any]) -> Event:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _ends: ContextVar[float] = ContextVar("ends", default=inf)
 GRACE_SECONDS = 0.25  # seconds
 FIRST_CONTENT = 0.75  # of the total time, unless `first_byte` is given
+MOST_SLACK = 8.0  # seconds
 MOST_STALLS = 2  # that a call may have before it is given up at the next one
 
 
@@ -108,10 +109,10 @@ class Clocks:
     def mark_content(self) -> None:
         """Notes that content came; from then on the timeout for silence counts.
 
-        Setting a timer for each piece would cost more than reading it, so silence may last an eighth longer.
+        Setting a timer for each piece would cost more than reading it, so silence may last an eighth longer, at most `MOST_SLACK` seconds.
         """
-        now, slack = _now(), self._deadlines.silence / 8
-        if now >= self._moved + slack:
+        now, slack = _now(), min(self._deadlines.silence / 8, MOST_SLACK)
+        if now >= self._moved + slack and not self._timeout.expired():
             self._moved = now
             self._timeout.reschedule(min(now + self._deadlines.silence + slack, self._ends))
 

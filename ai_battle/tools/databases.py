@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -82,7 +81,9 @@ LIMITS: Mapping[int, int] = {
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 100,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
-LARGE_WIDTH = re.compile(r"%[^a-zA-Z%]*(?:\*|\d{4})")
+PLACE = re.compile(r"%([-+ 0,#]*)(\d*)(?:\.(\d+))?l{0,2}([a-zA-Z%])?")
+MAX_PRINTF_WIDTH = 1_000
+WHOLE, REAL = "diuxXoc", "fFeEgG"
 
 
 class SqliteDatabase:
@@ -118,7 +119,7 @@ class SqliteDatabase:
             connection = sqlite3.connect(
                 f"file:{quote(str(self.path))}?mode={mode}", uri=True, timeout=WAIT, check_same_thread=False
             )
-        with closing(connection), closing(sqlite3.connect(":memory:", check_same_thread=False)) as formatting:
+        with closing(connection):
             connection.text_factory = lambda stored: stored.decode(errors="replace")  # it stores invalid UTF-8 as it is
             for kind, most in LIMITS.items():
                 connection.setlimit(kind, most)
@@ -127,7 +128,7 @@ class SqliteDatabase:
             if not self.writing:
                 connection.execute("PRAGMA query_only=ON")
             for name in ("printf", "format"):
-                connection.create_function(name, -1, partial(_printf, formatting), deterministic=True)
+                connection.create_function(name, -1, printf, deterministic=True)
             connection.set_authorizer(_authorizer(self.writing))
             connection.set_progress_handler(_deadline(seconds), STEPS)
             yield connection
@@ -175,20 +176,46 @@ def _words(message: str, limits: QueryLimits | None) -> str:
     if re.search("not authorized|authorization denied|readonly|prohibited|no such function", message):
         return f"That is not allowed here ({message}): only one statement that reads this database."
     if "user-defined function" in message:
-        return "SQLite: printf knows %d, %f, %s and their like, with widths of up to 3 digits."
+        return f"SQLite: printf knows %d, %f, %s and their like, with widths of up to {MAX_PRINTF_WIDTH:,}."
     if "out of memory" in message or not message:
         return "The query needs too much memory; ask for less."
     return f"SQLite: {message}"
 
 
-def _printf(formatting: sqlite3.Connection, form: str | None, *values: Any) -> Any:
-    """Formats in another connection. Raises `ValueError` for a large width, which can take SQLite minutes.
+def printf(form: str | None, *values: Any) -> str | None:
+    """Formats like SQLite's `printf`: `%d %5.2f %,d %s %x %%` etc. Raises `ValueError` for unknown forms.
 
-    Nothing can interrupt it meanwhile.
+    SQLite's own can spend seconds on one call with a large width, which nothing can interrupt.
     """
-    if LARGE_WIDTH.search(str(form)):
-        raise ValueError(f"a width of more than 3 digits, or one that is an argument: {form!r:.80}")
-    return formatting.execute(f"SELECT printf(?{', ?' * len(values)})", (form, *values)).fetchone()[0]
+    if form is None:
+        return None
+    left = iter(values)
+    return PLACE.sub(lambda place: _format_place(place, left), str(form))
+
+
+def _format_place(place: re.Match[str], values: Iterator[Any]) -> str:
+    flags, width, precision, kind = place.groups("")
+    if not kind or max(int(f"0{width}"), int(f"0{precision}")) > MAX_PRINTF_WIDTH:
+        raise ValueError(f"a width of more than {MAX_PRINTF_WIDTH}, or a form that is not known: {place[0][:20]}")
+    if kind == "%":
+        return "%"
+    value = _argument(next(values, None), kind)
+    if "," in flags:
+        return format(value, f"{width},.{precision or 6}f" if kind in REAL else f"{width},d")
+    return f"%{flags}{width}{precision and '.'}{precision}{kind}" % (value,)
+
+
+def _argument(value: Any, kind: str) -> Any:
+    if kind in WHOLE + REAL and kind != "c":
+        return _as_number(value, kind)
+    return "" if value is None else str(value)[:1] if kind == "c" else value
+
+
+def _as_number(value: Any, kind: str) -> Any:
+    try:
+        return int(value or 0) if kind in WHOLE else float(value or 0)
+    except (TypeError, ValueError):
+        return 0
 
 
 EXTRA = "database"

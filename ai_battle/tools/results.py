@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -170,19 +171,28 @@ class HeadAndTail:
 
     def __init__(self, limit: int) -> None:
         self._half = limit // 2
-        self._head = self._tail = ""
+        self._head = ""
+        self._tail: deque[str] = deque()
+        self._tail_length = 0
         self._written = 0
 
     def write(self, text: str) -> int:
         self._written += len(text)
         room = self._half - len(self._head)
         self._head += text[:room]
-        self._tail = (self._tail + text[room:])[-self._half :]
+        if rest := text[room:][-self._half :]:
+            self._tail.append(rest)
+            self._tail_length += len(rest)
+        while self._tail and self._tail_length - len(self._tail[0]) >= self._half:
+            self._tail_length -= len(self._tail.popleft())
         return len(text)
 
     def text(self) -> str:
-        missing = self._written - len(self._head) - len(self._tail)
-        return f"{self._head}{_mark(missing) if missing else ''}{self._tail}"
+        if not self._written:
+            return ""
+        tail = "".join(self._tail)[-self._half :]
+        missing = self._written - len(self._head) - len(tail)
+        return f"{self._head}{_mark(missing) if missing else ''}{tail}"
 
 
 def _mark(missing: int) -> str:

@@ -190,10 +190,10 @@ def test_turns_and_phases_do_not_go_together(tmp_path: Path) -> None:
     ("phase", "words"),
     [
         ({"name": "x", "speakers": ["Evee"]}, "'Evee'; did you mean 'Eve'"),
-        ({"name": "x", "rounds": 0}, "phases.rounds must be at least 1"),
+        ({"name": "x", "rounds": 0}, "needs 1 or more"),
         ({"name": "x", "visible_to": [["Ann", "Bop"]]}, "'Bop'; did you mean 'Bob'"),
         ({"name": "x", "instructions": "$rund"}, "did you mean 'round'"),
-        ({"name": "x", "round": 2}, "phases.round unknown key; did you mean 'rounds'"),
+        ({"name": "x", "round": 2}, "no 'round'; did you mean 'rounds'"),
     ],
 )
 def test_a_phase_that_can_not_be_is_refused(phase: Mapping[str, Any], words: str, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from ai_battle.core.errors import ConfigError
 from ai_battle.tools.builtin.database_query import DatabaseQueryTool
+from ai_battle.tools.databases import printf
 
 from .conftest import Call
 
@@ -176,6 +177,19 @@ async def test_what_asks_for_too_much_or_for_nothing_is_told(
 ) -> None:
     output = await call_tool(reader, query=query)
     assert set(output) == {"error"}, str(output)[:200]
+
+
+def test_printf_reads_as_sqlite_has_it() -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        for form, *values in (
+            ("%d items", 3),
+            ("%.2f", 2.5),
+            ("%5d|%-5s|%05d", 1, "a", 2),
+            ("%,d", 1234567),
+            ("%x%%", 255),
+        ):
+            said = connection.execute(f"SELECT printf(?{', ?' * len(values)})", (form, *values)).fetchone()
+            assert printf(form, *values) == said[0]
 
 
 async def test_of_a_million_rows_a_few_are_given(reader: DatabaseQueryTool, call_tool: Call) -> None:

@@ -1,14 +1,16 @@
-"""Reads what follows a marker that announces a call: JSON, a name with arguments, tags, Python or a message."""
+"""Reads what follows a marker that announces a call: JSON, a name with arguments, tags, Python, lines or a message."""
 # ruff: noqa: RUF001
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from ...core.messages import ToolCall
 from .calls import NotArguments, OfferedTools, UnknownTool, calls_in
 from .fences import Fence
+from .lines import read_lines
 from .loose_json import CONSTANT, QUOTE, Unreadable, read_value, read_word, skip_space
 from .reading import Issue, Piece, Source, issue
 from .tags import ARGUMENT_PAIRS, BLOCKS, CHANNELS, PARAMETERS, Notation, read_arguments, tag_notation
@@ -52,8 +54,11 @@ _KEYWORD = re.compile(r"\s*(?P<quote>[\"']?)(?P<key>[A-Za-z_][\w\-]*(?:\\_[\w\-]
 _PLACEHOLDER = re.compile(rf"(?!{QUOTE.pattern}|{CONSTANT.pattern})[A-Za-z_.\s]")
 _TOOL_NAME = re.compile(r"\s*TOOL_NAME:[ \t]*(?P<name>[^\n`]+?)[ \t\r]*(?:\n|(?=`{3}))")
 _NAME_ALONE = re.compile(r"\s*(?P<name>[\w.\-:/]+)(?:\(\))?\s*(?=`{3}|~{3})")
-_NAME, _FIRST_WORDS = re.compile(r"[\w.\-:/]+"), 20
 _CLOSED = re.compile(r"\s*+[`~]{3,}")
+_PAIRS = re.compile(
+    r"\s*(?:(?:- )?[\"']?(?:tool|tool_name|name|function|action)[\"']?\s*[:=]|\[?[\w.\-:/]+\]?[ \t]*\n[\w \t\-]+[:=]"
+    r"|[/@\[]?[\w.\-:/]+[ \t]+(?:--\w|\w+=))"
+)
 Reader = Callable[[str], tuple[ToolCall, int]]
 
 
@@ -62,7 +67,7 @@ def read_bodies(source: Source, start: int, tools: OfferedTools) -> Piece:
     calls: list[ToolCall] = []
     issues: list[Issue] = []
     at, cut = _skip_filler(source.text, start), False
-    while found := read_body(source, at, tools):
+    while found := read_body(source, at, tools) or (None if calls else _read_lines(source, at, tools)):
         calls += found.calls
         issues += found.issues
         cut |= found.cut
@@ -73,6 +78,13 @@ def read_bodies(source: Source, start: int, tools: OfferedTools) -> Piece:
                 at = beyond.start() if beyond else len(source.text)
             break
     return Piece(start, at, calls, issues, cut)
+
+
+def _read_lines(source: Source, at: int, tools: OfferedTools) -> Piece | None:
+    with suppress(Unreadable):
+        call, end = read_lines(source, at, tools) or (None, at)
+        return Piece(at, end, [call]) if call else None
+    return None
 
 
 def _skip_filler(text: str, at: int) -> int:
@@ -273,17 +285,9 @@ def read_block(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Pi
     alone = _NAME_ALONE.match(source.text, fence.inside)
     if alone and (tool := tools.find(alone["name"])) and not tools.required_names(tool):
         return Piece(at, alone.end(), [ToolCall(tool, {})])
-    piece = replace(read_bodies(source, fence.inside, tools), start=at)
-    return piece if piece.is_call else _unread_block(source, at, fence, tools) or piece
-
-
-def _unread_block(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Piece | None:
-    """Returns the issue of a closed block that names a tool in a notation that is not read, such as YAML."""
-    closing = source.find(fence.closing, fence.inside)
-    words = _NAME.findall(source.text, fence.inside, closing.start()) if closing else []
-    if not closing or not any(map(tools.find, words[:_FIRST_WORDS])):
-        return None
-    return Piece(at, closing.start(), issues=[issue("malformed", source.text, at)])
+    if found := _read_without_braces(source, at, fence, tools):
+        return found
+    return replace(read_bodies(source, fence.inside, tools), start=at)
 
 
 def read_block_of_tool(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Piece | None:
@@ -309,3 +313,17 @@ def _read_named_block(source: Source, place: tuple[int, int], name: str, tools: 
         return replace(call, arguments=flush), end
 
     return attempt(source, at, name, tools, read)
+
+
+def _read_without_braces(source: Source, at: int, fence: Fence, tools: OfferedTools) -> Piece | None:
+    """Reads a key and a value per line, or an object without braces. Needs a closed block, as an open one may grow."""
+    closing = source.find(fence.closing, fence.inside) if _PAIRS.match(source.text, fence.inside) else None
+    if closing is None:
+        return None
+    if (piece := _read_lines(source, fence.inside, tools)) and not source.text[piece.end : closing.start()].strip():
+        return replace(piece, start=at)
+    try:
+        value, _ = read_value(f"{{{source.text[fence.inside : closing.start()]}}}", 0)
+    except Unreadable:
+        return Piece(at, closing.start(), issues=[issue("malformed", source.text, at)])
+    return from_value(source, value, (at, closing.start()), tools, explicit=True)

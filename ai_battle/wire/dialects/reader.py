@@ -131,6 +131,10 @@ _ACTION = re.compile(
     rf"[^\n]{{0,240}}(?:\n\s{{0,20}}[^\n]{{0,60}}){{0,2}}|{_BEGUN})\Z"
 )
 _NAME = re.compile(rf"{_OPENINGS}(?P<name>[\w.\-/:\\]{{1,160}})[\s`*:]{{0,5}}\Z")
+_LINE = re.compile(
+    r"(?:(?<=\n)|\A)[ \t]{0,8}(?:[-*+•|/@\[][ \t]*)?[*_`\"']{0,4}(?P<name>[\w.\-:]{0,80})[*_`\"' \t]{0,4}"
+    r"(?:-{0,2}\w{0,80})?\Z"
+)
 _PREFIXES = ("name", "function", "functions", "tool", "tools", "default_api", "api", "namespace")
 _SEPARATOR = re.compile(r"[^0-9a-z]+")
 
@@ -197,8 +201,8 @@ class StreamingReader:
         at = max(at, len(text) - _OPENING_CHARACTERS)
         places = [found.start() for pattern in (_BEGINNING, _ACTION) if (found := pattern.search(text, at))]
         place = min(places, default=len(text))
-        name = _NAME.search(text, max(at, place - 200), place)
-        return name.start() if name and self._may_be_name(name["name"]) else place
+        names = (_NAME.search(text, max(at, place - 200), place), _LINE.search(text, at))
+        return min([place, *(found.start() for found in names if found and self._may_be_name(found["name"]))])
 
     def _may_be_name(self, token: str) -> bool:
         """Returns whether a token may end in a tool's name, even after a word or a prefix like `functions.`."""

@@ -64,6 +64,9 @@ class Source:
         self._spare -= characters
         return self._spare >= 0
 
+    def begins_line(self, at: int) -> bool:
+        return at == 0 or self.text.startswith("\n", at - 1)
+
     def before(self, at: int, most: int) -> str:
         """Returns the text before `at` on its line, at most the last `most` characters."""
         start = at - most if at > most else 0

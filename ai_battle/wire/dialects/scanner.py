@@ -20,12 +20,19 @@ from .fences import (
 )
 from .reading import Piece, Source, issue
 from .tags import ATTRIBUTES, read_attributes
-from .unmarked import OBSERVED, read_action, read_brace, read_bracket, read_parenthesis
+from .unmarked import OBSERVED, read_action, read_brace, read_bracket, read_line, read_parenthesis
 
+# The beginning of a line that may be a call: a name and its arguments, or a label for the name.
+_LINE = (
+    r"(?:[/@\[]?[\w.\-:]{2,128}[ \t]+(?:--\w|\w{1,80}(?:=|\Z))"
+    r"|[ \t]{0,8}(?:[-*+•][ \t]+)?[*_`\"']{0,3}(?:tool|function)(?:[_ ]name)?[*_`\"']{0,3}[ \t]*[:=])"
+)
+_FIRST_LINE = re.compile(f"(?={_LINE})")
 # Each alternative begins with a literal character, so the regular-expression engine skips all other text fast.
 _OPENER = re.compile(
     r"`|~|>|◁|<(?=[|｜/A-Za-z])|\{(?=\s{0,200}[\"'“‘\\\w`}/#])|\((?:(?<=[\w`*]\()|(?<=[\w`]\s\())"
     r"|\[(?=\[{0,2}\s{0,200}(?:\{\s{0,200}[\"'“\w]|[\"'`A-Z]|\(\s*[\"']))|Action|action|Observation|Tool|Function|✿F"
+    rf"|\n(?={_LINE})"
 )
 _MARKER = re.compile(
     r"<(?:\w+:)?(?:tool[_-]?calls?|tool[_-]?uses?|use_(?:mcp_)?tool|tool_request|function_calls?|start_function_call|functions|tool)>"
@@ -43,7 +50,7 @@ _NOT_OURS = re.compile(
 _SQUARE = re.compile(r"\[(?:TOOL_CALLS|TOOL_REQUEST)\]|(?<=functools)\[")
 _MESSAGE = re.compile(r"<\|(?:channel|start|constrain|message)\|>")
 _MARKS = re.compile(r"`+|~+")
-_ANYTHING = re.compile("")
+_ANYTHING, _LINE_BREAK = re.compile(""), re.compile(r"\n")
 _FUNCTIONARY = re.compile(r">>>(?=[\w.\-]+\n)")
 _TAG = re.compile(r"<([A-Za-z_][\w.\-:]*)>\s*")
 _NEXT_BLOCK = re.compile(r"\s*+`{3,}[ \t]*(?:tool|function)")
@@ -73,6 +80,10 @@ class Scanner:
     def next(self) -> Piece | None:
         """Returns the next piece that is not plain prose, or None at the end of the text."""
         text = self.source.text
+        first = _FIRST_LINE.match(text, self.at) if self.source.begins_line(self.at) else None
+        if first and (piece := self._read_line(first)):
+            self.at = max(piece.end, self.at + 1)
+            return piece
         while opener := _OPENER.search(text, self.at):
             at = opener.start()
             piece = self._piece(at)
@@ -223,6 +234,10 @@ class Scanner:
         self._acted |= bool(piece and piece.calls)
         return piece
 
+    def _read_line(self, found: re.Match[str]) -> Piece | None:
+        """Reads a line that begins with a tool's name or a label for it."""
+        return None if self._thinks or self.tools.open else read_line(self.source, found.end(), self.tools)
+
     def _skip_observation(self, found: re.Match[str]) -> Piece | None:
         """Skips the rest of the text from an observation on that the model invents after its own action."""
         at = found.start()
@@ -273,4 +288,5 @@ _OPENERS: dict[str, tuple[_Opener, ...]] = {
     ">": ((_ANYTHING, Scanner._skip_quoted_line, False),),
     **dict.fromkeys("AaTF✿", ((_ANYTHING, Scanner._read_action, False),)),
     "O": ((OBSERVED, Scanner._skip_observation, True),),
+    "\n": ((_LINE_BREAK, Scanner._read_line, False),),
 }

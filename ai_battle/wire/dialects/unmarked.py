@@ -1,4 +1,4 @@
-"""Reads calls of offered tools without a marker: an object, a list, a name with arguments, or `Action:`."""
+"""Reads calls of offered tools without a marker: an object, a list, a name with arguments, lines or `Action:`."""
 # ruff: noqa: RUF001
 
 import re
@@ -9,6 +9,7 @@ from ...core.messages import ToolCall
 from .bodies import attempt, broken_call, broken_value, from_value, read_bodies, read_call, read_object_for
 from .calls import NotArguments, OfferedTools, UnknownTool, calls_in
 from .fences import is_answer, is_quotation
+from .lines import announced_call, read_lines
 from .loose_json import Unreadable
 from .reading import Piece, Source, issue, parse_object, value_of_type
 
@@ -29,15 +30,6 @@ _SENTENCE = re.compile(r"[^\W\d_]{2,}[:,;.!?]?(?: |\Z)")
 _CONTINUATION = re.compile(r"[\])}`'\"]*,? [^\W\d_A-Z]+(?=[ ,]|\.?(?:\s|\Z))|\]\(")
 _GIVES = re.compile(r"[`\]]? ?(?:->|=>|→|⇒) ?[\[{\"'\d]")
 _CALL_BEFORE = re.compile(r"[\w.]+\([^\n]*\)[;,]")
-_LABEL = re.compile(
-    r"(?:(?:tool|function)\s+)?(?:arguments|args|parameters|params|input)\W*|`{3,}(?:json)?|", re.IGNORECASE
-)
-_NAMING = re.compile(
-    r"(?:(?:(?:using|calling|call|use)\s+)?(?:the\s+)?(?:tool|function)(?:\s+(?:call|name))?[\s*_]*:|calling:?|using:?)?"
-    r"[\s*_`\"]*(?P<name>[\w.\-/]{1,128}?)(?:\(\))?[\s*_`\":]*",
-    re.IGNORECASE,
-)
-_REACH_CHARACTERS = 200
 _WINDOW_CHARACTERS = 160
 _UNDECIDED_CHARACTERS = 120  # characters before the end of the text within which more text may change a reading
 
@@ -46,10 +38,17 @@ _ACTION = re.compile(
 )
 _INPUT_LABEL = r"(?:[Aa]ction[ _][Ii]nput|(?:(?:Tool|Function) )?(?:Input|Arguments|Args)|✿ARGS✿)(?: \d{1,3})?"
 _STRUCTURE = re.compile(r"\s*(?:`{3,}\w*\s*)?(?=[{\[]\s*[{\[\"'\w]|<)")
-_INPUT = re.compile(rf"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**{_INPUT_LABEL}(?P<label>\**\s*:\**[ \t]*)")
+_INPUT = re.compile(
+    rf"`?(?P<name>[\w.\-/:\\]+)`?[ \t]*\r?\n[\s]*\**{_INPUT_LABEL}(?P<label>\**\s*:\**[ \t]*)"
+    r"(?P<below>\r?\n(?=[ \t]*(?:[-*•+][ \t]+)?[*_`]*\w))?"
+)
 _BRACKETS = re.compile(r"(?P<name>[\w.\-/:]+)\[(?P<value>[^\[\]\n]*)\]")
 _INPUT_OBJECT = re.compile(r"\s*(?:`+\w*\s*|[\"'](?=\{))?(?:(?://|#)[^\n]*\n\s*)?(?=\{)")
 _GROWING_ACTION = re.compile(r"[^\n]{0,240}(?:\n\s{0,20}[^\n]{0,60}){0,2}\Z")
+# Lines with a tool and its arguments are a call only if nothing but other calls follow; else they describe it.
+_ALONE = re.compile(r"\s*(?:\Z|[*_]*(?:Action|Observation|Tool|Function|✿)|`{3})")
+_CALL_END = re.compile(r"(?:(?<=\n)|[ \t]*\n?)(?:\s*\Z|[ \t]*\n|`{3})|[ \t]*\n(?![ \t]*[\w*_-]+:)")
+_GROWING = re.compile(r"\s*[^\n]{0,40}\Z")
 _REST = re.compile(r"`?(?:\s*`{3,}(?=\s|$))?")
 OBSERVED = re.compile(r"Observation\**\s*:")
 _MARKS = re.compile(r"\s*`*\w*\s*\Z")
@@ -163,22 +162,9 @@ def _read_value(source: Source, at: int, tools: OfferedTools) -> Piece | None:
     if strings := _strings(value):
         return _unless_mentioned(source, Piece(at, end, [call for text in strings for call in _calls(text, tools)]))
     piece = from_value(source, value, (at, end), tools, explicit=False)
-    if piece is None and (call := _announced_call(source.text, at, value, tools)):
+    if piece is None and (call := announced_call(source.text, at, value, tools)):
         piece = Piece(at, end, [call])
     return _unless_mentioned(source, piece) if piece else Piece(at, _run_end(source, end))
-
-
-def _announced_call(text: str, at: int, value: object, tools: OfferedTools) -> ToolCall | None:
-    """Returns a call of the tool named above `at`, if the object there has all its required arguments and no others."""
-    if not isinstance(value, dict):
-        return None
-    # Labels of the arguments and the marks of their block may come between.
-    lines = (line.strip().lstrip("*_") for line in reversed(text[max(0, at - _REACH_CHARACTERS) : at].splitlines()))
-    above = next((line for line in lines if not _LABEL.fullmatch(line)), "")
-    named = _NAMING.fullmatch(above)
-    tool = tools.find(named["name"]) if named else None
-    fits = tool and tools.has_all_required(tool, value) and value.keys() <= tools.properties(tool).keys()
-    return ToolCall(tool, value) if tool and fits else None
 
 
 def _run_end(source: Source, end: int) -> int:
@@ -264,12 +250,40 @@ def _read_announced(source: Source, at: int, tools: OfferedTools) -> Piece | Non
 
 
 def _read_labelled(source: Source, at: int, tools: OfferedTools, *, is_sure: bool = False) -> Piece | None:
-    """Reads a name, and the object with its arguments below a label."""
+    """Reads a name, and the arguments below a label, as an object or one per line."""
     found = _INPUT.match(source.text, at)
-    given = _INPUT_OBJECT.match(source.text, found.end()) if found else None
-    if not found or not given or not (is_sure or tools.find(found["name"])):
+    if not found and not is_sure:
+        return read_line(source, at, tools)
+    if not found or not (is_sure or tools.find(found["name"])):
         return None
-    return read_object_for(source, found["name"], (at, given.end()), tools)
+    if given := _INPUT_OBJECT.match(source.text, found.end()):
+        return read_object_for(source, found["name"], (at, given.end()), tools)
+    return _read_lines_below(source, at, found, tools) if found["below"] else None
+
+
+def _read_lines_below(source: Source, at: int, label: re.Match[str], tools: OfferedTools) -> Piece | None:
+    try:
+        call, end = read_lines(source, label.end(), tools, label["name"]) or (None, at)
+    except Unreadable as error:
+        return Piece(at, label.end(), cut=error.cut)
+    if call is None:
+        return None
+    if _ALONE.match(source.text, end):
+        return Piece(at, end, [call])
+    return Piece(at, label.end(), cut=True) if _GROWING.match(source.text, end) else None
+
+
+def read_line(source: Source, at: int, tools: OfferedTools) -> Piece | None:
+    """Reads a call in lines without a label for its arguments. The piece is `cut` if the lines may still grow."""
+    try:
+        call, end = read_lines(source, at, tools) or (None, at)
+    except Unreadable as error:
+        return Piece(at, error.at, cut=True)
+    if call is None or not call.arguments:
+        return None
+    if _CALL_END.match(source.text, end):
+        return Piece(at, end, [call], is_bare=True)
+    return None if source.text.find("\n", end) >= 0 else Piece(at, end, cut=True)
 
 
 def _call_with_text(value: str, tool: str, tools: OfferedTools) -> ToolCall:

@@ -87,6 +87,12 @@ def test_an_argument_that_was_not_closed_ends_where_the_next_one_begins() -> Non
     assert call.arguments == {"word": "x", "limit": 3}
 
 
+def test_a_heading_named_like_an_argument_is_no_value() -> None:
+    assert parse_tool_calls("tool: look_up\n[word]\n", TOOLS) == ()
+    (call,) = parse_tool_calls('tool: look_up\n[input]\nword = "żółw"\n', TOOLS)
+    assert call.arguments == {"word": "żółw"}
+
+
 def test_a_text_that_speaks_of_arguments_keeps_them() -> None:
     body = "Write\n<parameter=path>\nand <parameter=other>."
     text = f"<function=save.file><parameter=path>a</parameter><parameter=body>\n{body}\n</parameter></function>"

@@ -66,7 +66,8 @@ def test_streamed_they_are_the_same_and_no_call_shows() -> None:
         assert reader.finish().prose.startswith(shown), row["text"]
 
 
-@pytest.mark.parametrize("content", ["tool: get_rate\nparameters:\n  base: EUR", "get_rate base=EUR"])
-def test_a_block_for_calls_in_another_notation_is_told_to_the_model(content: str) -> None:
-    reading = read(f"```tool\n{content}\n```", [*OFFERED["a"], *OFFERED["b"]])
-    assert [issue.kind for issue in reading.issues] == ["malformed"]
+def test_what_lines_give_has_the_types_of_the_schema() -> None:
+    said = "```tool\nnote_add\ntext: |\n  eggs\n    and milk\ntags:\n- home\n- 'list'\n```"
+    (call,) = parse_tool_calls(said, OFFERED["b"])
+    assert call.arguments == {"text": "eggs\n  and milk", "tags": ["home", "list"]}
+    assert not parse_tool_calls("```tool\nnote_add\ntags: [a]\n```", OFFERED["b"])

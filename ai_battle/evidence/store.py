@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
 from ..core.database import MOST_BYTES, Database, sqlite_errors
 from ..core.errors import StoreError
 from ..core.files import state_directory
 from ..core.texts import public_url
-from .shared import GONE, Make, RecordKey, RecordRow, SharedRecords, find_row, put_row
+from .shared import INSERT, UPSERT, D, Document, RecordKey, SharedRecords
 
 NAME = "evidence.sqlite"
 FORMAT = 1
@@ -34,11 +34,6 @@ _SCHEMA = (
     "BEGIN INSERT INTO texts (texts, rowid, text) VALUES ('delete', old.number, old.text); END",
 )
 _FIELDS = "records.key, records.time, records.document, records.text"
-
-
-Document: TypeAlias = Mapping[str, Any]
-"""A JSON object."""
-D = TypeVar("D", bound=Document | None)
 V = TypeVar("V")
 
 
@@ -85,42 +80,32 @@ class EvidenceStore:
 
     def add(self, collection: str, pair: str, key: str, document: Document, text: str = "") -> bool:
         """Adds a record. Returns False if its key exists already. Deletes the oldest records if there are too many."""
-        new = RecordRow(time.time(), json.dumps(document), text.encode("utf-8", "replace").decode())
-        return self._swap(RecordKey(collection, pair, key), lambda known: None if known else new)
+        if self._shared:
+            return self._shared.add(RecordKey(collection, pair, key), json.dumps(document), _storable(text))
+        values = (collection, pair, key, time.time(), json.dumps(document), _storable(text))
+        with self._database.transaction() as connection:
+            added = connection.execute(f"{INSERT} DO NOTHING", values)
+            # Not at every insert, since finding the oldest records costs more than the insert.
+            if added.rowcount and (added.lastrowid or 0) % TRIM_EVERY == 0:
+                _trim(connection, collection)
+        return added.rowcount > 0
 
     def change(self, collection: str, pair: str, key: str, make: Callable[[Document | None], D]) -> D:
         """Replaces a document atomically by what `make` returns for it (for None if there is none).
 
         Nothing is stored if that is None.
         """
-        made: list[D] = []
-
-        def swap(known: RecordRow | None) -> RecordRow | None:
-            made.append(make(json.loads(known.document) if known else None))
-            return (
-                None if made[-1] is None else RecordRow(time.time(), json.dumps(made[-1]), known.text if known else "")
-            )
-
-        self._swap(RecordKey(collection, pair, key), swap)
-        return made[-1]
-
-    def remove(self, collection: str, pair: str, keys: Sequence[str]) -> int:
-        """Removes records and returns how many existed."""
-        return sum(self._swap(RecordKey(collection, pair, key), lambda known: known and GONE) for key in keys)
-
-    def _swap(self, where: RecordKey, make: Make) -> bool:
-        """Changes a record, and returns whether anything has changed."""
         if self._shared:
-            return self._shared.swap(where, make)
+            return self._shared.change(RecordKey(collection, pair, key), make)
         with self._database.transaction() as connection:
-            known = find_row(connection, where)
-            if (row := make(known)) is None:
-                return False
-            number = put_row(connection, where, row).lastrowid or 0
-            # Not at every insert, since finding the oldest records costs more than the insert.
-            if known is None and number % TRIM_EVERY == 0:
-                _trim(connection, where.collection)
-        return True
+            where = (collection, pair, key)
+            found = connection.execute(
+                "SELECT document FROM records WHERE collection = ? AND pair = ? AND key = ?", where
+            ).fetchone()
+            document = make(json.loads(found[0]) if found else None)
+            if document is not None:
+                connection.execute(UPSERT, (*where, time.time(), json.dumps(document), ""))
+        return document
 
     def get(self, collection: str, pair: str, key: str) -> Document | None:
         found = self._select("WHERE collection = ? AND pair = ? AND key = ?", collection, pair, key)
@@ -149,6 +134,14 @@ class EvidenceStore:
             places = ", ".join("?" * len(words))
             command = f"SELECT term, doc FROM temp.vocabulary WHERE term IN ({places}) ORDER BY doc"  # noqa: S608 - places
             return dict(connection.execute(command, words).fetchall())
+
+    def remove(self, collection: str, pair: str, keys: Sequence[str]) -> int:
+        """Removes records and returns how many existed."""
+        if self._shared:
+            return self._shared.remove(collection, pair, keys)
+        with self._database.transaction() as connection:
+            command = "DELETE FROM records WHERE collection = ? AND pair = ? AND key = ?"
+            return connection.executemany(command, [(collection, pair, key) for key in keys]).rowcount
 
     def pairs(self, collection: str) -> Sequence[str]:
         """Returns the pairs that have records in the collection."""
@@ -193,3 +186,8 @@ def _trim(connection: sqlite3.Connection, collection: str) -> None:
         "ORDER BY number DESC LIMIT 1 OFFSET ?2)",
         (collection, MOST_RECORDS),
     )
+
+
+def _storable(text: str) -> str:
+    """Replaces lone surrogates, which a database can't store."""
+    return text.encode("utf-8", "replace").decode()

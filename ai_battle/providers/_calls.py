@@ -109,7 +109,8 @@ class Clocks:
     def mark_content(self) -> None:
         """Notes that content came; from then on the timeout for silence counts.
 
-        Setting a timer for each piece would cost more than reading it, so silence may last an eighth longer, at most `MOST_SLACK` seconds.
+        Setting a timer for each piece would cost more than reading it, so silence may last an eighth longer, and
+        `MOST_SLACK` seconds at most.
         """
         now, slack = _now(), min(self._deadlines.silence / 8, MOST_SLACK)
         if now >= self._moved + slack and not self._timeout.expired():

@@ -1,6 +1,7 @@
 """What pairs have shown on several machines: each has a copy of its own, and one Redis has all of it."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -87,12 +88,21 @@ def test_a_redis_that_lost_everything_gets_it_back_from_the_copies(machine: Mach
     assert first.search("lessons", PAIR, ["boat"], 3)[0].document == {"said": "first"}
 
 
-def test_a_machine_that_was_away_for_long_takes_over_what_has_changed(machine: Machine) -> None:
+def test_a_machine_that_was_away_for_too_long_reads_all_of_it_again(
+    machine: Machine, redis: RedisProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
     late, busy = machine("late"), machine("busy")
     late.add("lessons", PAIR, "gone", {})
     for number in range(300):
         busy.change("lessons", PAIR, "seen", lambda found, seen=number: {"seen": seen})  # type: ignore[misc]
     busy.remove("lessons", PAIR, ["gone"])
+    _trim(redis)
 
     assert keys(late) == ["seen"]
     assert late.get("lessons", PAIR, "seen") == {"seen": 299}
+
+
+def _trim(redis: RedisProcess) -> None:
+    """As a Redis does by itself after 200,000 changes."""
+    with closing(pytest.importorskip("redis").Redis.from_url(redis.url)) as client:
+        client.xtrim("ai-battle:evidence/changes", maxlen=1)

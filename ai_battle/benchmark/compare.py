@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -31,8 +31,9 @@ class Change:
     before: float
     after: float
     found: ComparedPair
-    cost_usd: float | None = None
+    cost: float | None = None
     cost_interval: Interval | None = None
+    seconds: float | None = None
     by_dataset: Mapping[str, PairedDifference] = field(default_factory=dict)
 
     @property
@@ -40,9 +41,13 @@ class Change:
         return self.found.verdict
 
     def as_json(self) -> dict[str, Any]:
-        data = asdict(self)
-        del data["found"]
-        return {**data, **self.found.as_json()}
+        cost = {"cost_usd": self.cost, "cost_interval": self.cost_interval, "seconds": self.seconds}
+        parts = {
+            name: {"n": found.count, "difference": found.mean, "low": found.interval.low, "high": found.interval.high}
+            for name, found in self.by_dataset.items()
+        }
+        points = {"setting": self.setting, "before": self.before, "after": self.after}
+        return {**points, **self.found.as_json(), **cost, "by_dataset": parts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +143,9 @@ def _change(before: SettingResult, after: SettingResult, found: ComparedPair, da
     shared = [task for task in before.values if task in after.values]
     first, second = (known_mean(each.values[task] for task in shared) for each in (before, after))
     by_dataset = _by_dataset({task: before.values[task] for task in shared}, after.values, datasets)
-    change = Change(before.name, first or 0.0, second or 0.0, found, by_dataset=by_dataset)
+    change = Change(before.name, first or 0.0, second or 0.0, found, None, None, _slowdown(before, after), by_dataset)
     if cost := _cost_change(before, after):
-        change = replace(change, cost_usd=fmean(cost), cost_interval=mean_interval(cost))
+        change = replace(change, cost=fmean(cost), cost_interval=mean_interval(cost))
     return change
 
 
@@ -152,6 +157,11 @@ def _by_dataset(
     for task, value in before.items():
         parts.setdefault(datasets[task], {})[task] = value
     return {name: difference(part, after) for name, part in parts.items() if len(parts) > 1}
+
+
+def _slowdown(before: SettingResult, after: SettingResult) -> float | None:
+    first, second = (known_mean(sample.seconds for sample in each.answers) for each in (before, after))
+    return None if first is None or second is None else second - first
 
 
 def _cost_change(before: SettingResult, after: SettingResult) -> list[float]:

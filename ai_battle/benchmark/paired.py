@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil, sqrt
 from statistics import fmean
@@ -162,8 +162,20 @@ class ComparedPair:
     verdict: Verdict
 
     def as_json(self) -> dict[str, Any]:
-        data = asdict(self)
-        return {**data.pop("found"), **data, "said": self.sentence}
+        """Returns the figures, without the names."""
+        found = self.found
+        return {
+            "n": found.count,
+            "difference": found.mean,
+            "low": found.interval.low,
+            "high": found.interval.high,
+            "gained": found.gained,
+            "lost": found.lost,
+            "p": found.p,
+            "p_holm": self.p_holm,
+            "smallest": self.smallest,
+            "verdict": self.verdict,
+        }
 
     @property
     def sentence(self) -> str:

@@ -16,7 +16,7 @@ from .sample import Sample, SampleKey
 from .tasks import Task
 
 NAME = "results.sqlite"
-FORMAT = 1
+FORMAT = 2
 UNFINISHED = "unfinished_usd"
 _SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -160,6 +160,11 @@ class Store:
         if found > FORMAT:
             raise JournalError(
                 f"{self.folder / NAME} is of a newer ai-battle (format {found}, this one reads {FORMAT}); update it."
+            )
+        if 0 < found < FORMAT:
+            raise JournalError(
+                f"{self.folder / NAME} is of an older ai-battle (format {found}, this one reads {FORMAT}); "
+                "run the benchmark anew, into another folder."
             )
         if found < 1:
             raise JournalError(f"{self.folder / NAME} is not a file of results, or was never begun; start anew.")

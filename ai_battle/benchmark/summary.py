@@ -164,7 +164,7 @@ class BenchmarkSummary:
         data = {"version": VERSION, **asdict(self)}
         for row in data["settings"]:
             row |= row.pop("help")
-        data["pairs"] = [each.as_json() for each in self.pairs]
+        data["pairs"] = [{"a": each.a, "b": each.b, **each.as_json(), "said": each.sentence} for each in self.pairs]
         data["front"] = [row.name for row in self.front]
         data["sweep"] = [{**asdict(each), "policy": each.policy.name} for each in self.sweep]
         return data

@@ -397,4 +397,4 @@ def _change_cells(change: Change) -> Iterator[str]:
     yield " to ".join(map(_points, found.interval))
     yield f"{change.found.p_holm:.3g}"
     yield str(found.count)
-    yield NO_FIGURE if change.cost_usd is None else with_sign(change.cost_usd * TASKS, dollars)
+    yield NO_FIGURE if change.cost is None else with_sign(change.cost * TASKS, dollars)

@@ -20,13 +20,20 @@ from ..reporting.calibration import LINE_WIDTH, data, fragment, likely, page, re
 from .options import as_json, in_state
 from .output import print_json, write_file
 
+
+def _share(context: click.Context, parameter: click.Parameter, value: float | None) -> float | None:
+    if value is None or 0 <= value <= 1:
+        return value
+    way_out = f"; write {value / 100:.6g} for {value:.6g} %" if 1 < value <= 100 else ""
+    raise click.BadParameter(f"is a share from 0 to 1, not {value:.6g}{way_out}")
+
+
 TARGETS = {key: f"target_{key}" for key in ("help_rate", "quality", "pgr")} | {
     "promise": "promise",
     "max_cost": "max_cost",
 }
 """The option of each kind of target."""
 
-SHARE = click.FloatRange(0, 1)
 _LOSS = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
@@ -36,9 +43,13 @@ _LOSS = click.FloatRange(0, 1, min_open=True, max_open=True)
     "--from-shadow", "pair", metavar="PAIR", help="Use the answers that this pair's shadow has collected, not DATA."
 )
 @in_state
-@click.option("--target-help-rate", type=SHARE, help="Share of answers that get help; needs no labels.")
-@click.option("--target-quality", type=SHARE, help="Mean quality to reach, with as little help as possible.")
-@click.option("--target-pgr", type=SHARE, help="Share of the helper's advantage to reach.")
+@click.option(
+    "--target-help-rate", type=float, callback=_share, help="Share of answers that get help; needs no labels."
+)
+@click.option(
+    "--target-quality", type=float, callback=_share, help="Mean quality to reach, with as little help as possible."
+)
+@click.option("--target-pgr", type=float, callback=_share, help="Share of the helper's advantage to reach.")
 @click.option("--promise", type=_LOSS, help="The largest share of answers that may be worse than the helper's.")
 @click.option("--confidence", type=_LOSS, default=0.95, help="Confidence of that promise; usually 0.95.")
 @click.option("--models", metavar="SMALL+LARGE", help="The models that answered; a promise holds for no others.")

@@ -40,16 +40,30 @@ verbose = click.option(
 dry_run = click.option(
     "--dry-run", is_flag=True, help="Show the first requests and a forecast of the cost; call no model."
 )
+
+
+class UserPath(click.Path):
+    """A path that may begin with `~`, which shells leave alone in `--file=~/note.txt`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return super().convert(Path(value).expanduser(), param, ctx)
+
+
 attached = click.option(
     "-f",
     "--file",
     "files",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=UserPath(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
     help="A text, table, picture, PDF or video to attach to the first message.",
 )
-judge = click.option("--judge", metavar="TYPE", help="Let this model judge each run, by the usual rubric.")
+judge = click.option(
+    "--judge",
+    metavar="TYPE",
+    callback=lambda context, parameter, value: value or None,  # a shell's variable may be empty
+    help="Let this model judge each run, by the usual rubric.",
+)
 
 
 class StorePlace(click.ParamType[Path | str]):

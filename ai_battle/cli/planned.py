@@ -163,16 +163,21 @@ def plan_runs(
     Discussions are called by the names of their files, a single one by none. Without `modes` (separated by commas) each
     keeps its own. Raises `click.BadParameter` for an unknown mode.
     """
-    variants = dict(
-        _variant(name, loaded, mode)
-        for name, loaded in discussions.items()
-        for mode in modes.replace(",", " ").split() or ("",)
-    )
     return tuple(
         plan_run(loaded, variant, number, out)
-        for variant, loaded in variants.items()
+        for variant, loaded in _variants(discussions, modes).items()
         for number in range(1, (repeats or 1) + 1)
     )
+
+
+def _variants(discussions: Mapping[str, LoadedDiscussion], modes: str) -> Mapping[str, LoadedDiscussion]:
+    names = modes.replace(",", " ").split()
+    if modes and not names:
+        raise click.BadParameter("it names no mode", param_hint="--modes")
+    variants = [_variant(name, loaded, mode) for name, loaded in discussions.items() for mode in names or ("",)]
+    if len(distinct := dict(variants)) < len(variants):
+        raise click.BadParameter("a mode is named twice; --repeat runs a mode more than once", param_hint="--modes")
+    return distinct
 
 
 def _variant(name: str, loaded: LoadedDiscussion, mode: str) -> tuple[str, LoadedDiscussion]:

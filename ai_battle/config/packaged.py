@@ -37,7 +37,8 @@ def packaged_names(kind: str = "discussion") -> list[str]:
 
 
 def _packaged_files(kind: str) -> dict[str, Path]:
-    return {path.stem: path for path in sorted((_FOLDER / _FOLDERS.get(kind, "")).glob("*.yaml"))}
+    found = (_FOLDER / _FOLDERS.get(kind, "")).glob("*.yaml")
+    return {path.stem: path for path in sorted(found, key=lambda path: path.stem)}
 
 
 def packaged_tools() -> dict[str, Path]:

@@ -1,12 +1,13 @@
 """Pictures: their type, size and integrity, and how to scale them down.
 
-Whether a file is whole is seen from its structure, without decoding any pixel.
+The structure of a file is checked from its first byte to its last, without decoding any pixel.
 """
 
 import struct
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Any
+from zlib import crc32
 
 from ..core import plugins
 from ..core.errors import ConfigError
@@ -15,6 +16,8 @@ from ..core.plugins import translate_errors
 MOST_PIXELS = 89_000_000
 KIBI = 1024
 EXTRA = "images"
+PNG_DEPTHS = {0: (1, 2, 4, 8, 16), 2: (8, 16), 3: (1, 2, 4, 8), 4: (8, 16), 6: (8, 16)}
+"""Bits per sample, by colour type (PNG specification, table 11.1)."""
 JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 """Markers of the segments that hold the size (ITU-T T.81, table B.1)."""
 JPEG_SCAN = 0xDA
@@ -25,6 +28,7 @@ HOPELESS_FACTOR = 4
 """A picture this many times too large is not tried in its own format and size."""
 BYTES_PER_PIXEL = 0.1
 """The low end of what is common for a JPEG."""
+CUT_OFF = "it is cut off"
 _KINDS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -33,8 +37,8 @@ _KINDS = {
 }
 
 Size = tuple[int, int]
-Structure = tuple[Size, bool]
-"""Width and height as far as the file states them, and whether it has its end."""
+Structure = tuple[Size, str]
+"""Width and height as far as the file states them, and what is wrong with it."""
 UNKNOWN_SIZE: Size = (0, 0)
 
 
@@ -47,8 +51,7 @@ def media_type(data: bytes) -> str:
 
 def damage(data: bytes, media_type: str) -> str:
     """Returns what is wrong with a picture that begins like one of `media_type`, or ""."""
-    found, is_whole = _STRUCTURES[media_type](data)
-    return "it is cut off" if not is_whole else "" if all(found) else "its header states no size"
+    return _STRUCTURES[media_type](data)[1]
 
 
 def size(data: bytes) -> Size:
@@ -149,12 +152,17 @@ def _in_plain_colours(picture: Any) -> Any:
 
 
 def _png(data: bytes) -> Structure:
-    found, is_whole = UNKNOWN_SIZE, False
+    kinds: list[bytes] = []
+    found, fault = UNKNOWN_SIZE, ""
     for kind, body, checksum in _chunks(data):
-        if kind == b"IHDR" and len(body) == 13:
-            found = struct.unpack(">II", body[:8])
-        is_whole = kind == b"IEND" and len(checksum) == 4
-    return found, is_whole
+        if not kinds:
+            found, fault = _png_header(kind, body)
+        if fault := fault or _chunk_fault(kind, body, checksum):
+            return found, fault
+        kinds.append(kind)
+    if kinds[-1:] != [b"IEND"]:
+        return found, CUT_OFF
+    return found, "" if b"IDAT" in kinds else "it has no chunk IDAT, which holds the pixels"
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
@@ -167,44 +175,80 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes, bytes]]:
         place = end + 4
 
 
+def _png_header(kind: bytes, body: bytes) -> Structure:
+    if kind != b"IHDR" or len(body) != 13:
+        return UNKNOWN_SIZE, f"it begins with {_chunk_name(kind)} instead of a chunk IHDR"
+    width, height, depth, colours = struct.unpack(">IIBB", body[:10])
+    if depth not in PNG_DEPTHS.get(colours, ()):
+        return (width, height), f"its header states {depth} bits in colour type {colours}, which does not exist"
+    return (width, height), _size_fault(width, height)
+
+
+def _chunk_fault(kind: bytes, body: bytes, checksum: bytes) -> str:
+    """Returns what is wrong with a chunk.
+
+    One whose name starts with a lower-case letter is ancillary and may be damaged.
+    """
+    if len(checksum) < 4:
+        return f"{CUT_OFF} in its chunk {_chunk_name(kind)}"
+    if kind[:1].isupper() and crc32(kind + body) != int.from_bytes(checksum):
+        return f"the checksum of its chunk {_chunk_name(kind)} is wrong"
+    return ""
+
+
 def _jpeg(data: bytes) -> Structure:
-    found = UNKNOWN_SIZE
+    found, fault, place = UNKNOWN_SIZE, "it has no header that tells its size", 2
     for place, marker, start in _segments(data):
         if marker == JPEG_SCAN:
-            return found, data.rfind(b"\xff\xd9") > place
+            is_whole = data.rfind(b"\xff\xd9") > place
+            return found, fault or ("" if is_whole else CUT_OFF)
         if marker in JPEG_FRAMES:
             height, width = struct.unpack(">HH", start[1:5].ljust(4, b"\0"))
-            found = (width, height)
-    return found, False
+            found, fault = (width, height), _size_fault(width, height)
+    return found, CUT_OFF if place + 4 > len(data) else f"there is no segment where one should be, at byte {place}"
 
 
 def _segments(data: bytes) -> Iterator[tuple[int, int, bytes]]:
-    """Yields place, marker and first bytes of each segment."""
+    """Yields place, marker and first bytes of each segment; at last the place where there is none."""
     place = 2
     while place + 4 <= len(data) and data[place] == 0xFF:
         marker, length = data[place + 1], int.from_bytes(data[place + 2 : place + 4])
         yield place, marker, data[place + 4 : place + 9]
         place += 1 if marker == 0xFF else 2 + length  # any number of fill bytes may precede a marker
+    yield place, 0, b""
 
 
 def _gif(data: bytes) -> Structure:
-    width, height = struct.unpack("<HH", data[6:10].ljust(4, b"\0"))
-    return (width, height), len(data) > 13 and data.rstrip(b"\0").endswith(b";")
+    if len(data) < 13:
+        return UNKNOWN_SIZE, CUT_OFF
+    width, height = struct.unpack("<HH", data[6:10])
+    ends = data.rstrip(b"\0").endswith(b";")
+    return (width, height), _size_fault(width, height) or ("" if ends else f"{CUT_OFF}, as it has no end mark")
 
 
 def _webp(data: bytes) -> Structure:
+    kind = data[12:16]
+    if kind not in (b"VP8 ", b"VP8L", b"VP8X"):
+        return UNKNOWN_SIZE, f"it begins with {_chunk_name(kind)} instead of a chunk of pixels"
     if len(data) < max(30, 8 + int.from_bytes(data[4:8], "little")):
-        return UNKNOWN_SIZE, False
-    match data[12:16]:
-        case b"VP8X":
-            return (int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1), True
-        case b"VP8L":
-            bits = int.from_bytes(data[21:25], "little")
-            return ((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1), True
-        case b"VP8 ":
-            width, height = (side & 0x3FFF for side in struct.unpack("<HH", data[26:30]))
-            return (width, height), True
-    return UNKNOWN_SIZE, True
+        return UNKNOWN_SIZE, CUT_OFF
+    if kind == b"VP8X":
+        return (int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1), ""
+    if kind == b"VP8L":
+        bits = int.from_bytes(data[21:25], "little")
+        width, height, is_marked = (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1, data[20] == 0x2F
+    else:
+        width, height = (side & 0x3FFF for side in struct.unpack("<HH", data[26:30]))
+        is_marked = data[23:26] == b"\x9d\x01\x2a"
+    return (width, height), "" if is_marked else f"the mark at the start of its chunk {_chunk_name(kind)} is wrong"
+
+
+def _size_fault(width: int, height: int) -> str:
+    return "" if width and height else f"its header states {width}x{height} pixels"
+
+
+def _chunk_name(kind: bytes) -> str:
+    return repr(kind.decode("latin-1").strip()) if kind.isascii() else f"the bytes {kind.hex(' ')}"
 
 
 _STRUCTURES: dict[str, Callable[[bytes], Structure]] = {

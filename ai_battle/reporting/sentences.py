@@ -93,6 +93,13 @@ def attempt_words(event: AttemptFailed) -> str:
     return f"attempt {event.attempt} failed{cut}: {event.reason}"
 
 
+def _attempt_failed(event: AttemptFailed) -> str:
+    """Names the participant, or else the model, once: most reasons begin with it."""
+    named = event.speaker or ("" if event.reason.startswith(event.model) else event.model)
+    words = attempt_words(event)
+    return f"{named}: {words}" if named else words
+
+
 def _turn_failed(event: TurnFailed) -> str:
     """Describes why there is no answer. A person's reason is a sentence of its own: "You let the turn pass."."""
     if event.error in (reason_without_words(event.speaker, command) for command in WITHOUT_WORDS):
@@ -275,7 +282,7 @@ HELP_SENTENCES: Mapping[type, Callable[[Any], str]] = {
 }
 SENTENCES: Mapping[type, Callable[[Any], str]] = {
     Warned: lambda event: event.message,
-    AttemptFailed: lambda event: f"{event.speaker or event.model}: {attempt_words(event)}",
+    AttemptFailed: _attempt_failed,
     TurnFailed: _turn_failed,
     PhaseStarted: lambda event: f"{phase_title(event)} ({phase_words(event)})",
     SpeakerSelected: _speaker_selected,

@@ -83,7 +83,7 @@ def test_a_machine_reads_the_same(before: Path, after: Path, capsys: pytest.Capt
     said: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert said["regressions"] == ["small"]
     assert [each["verdict"] for each in said["changes"]] == ["worse", "better", "no difference shown"]
-    assert said["changes"][0]["mean"] == pytest.approx(-0.3)
+    assert said["changes"][0]["difference"] == pytest.approx(-0.3)
 
 
 def test_with_several_datasets_the_change_on_each_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,7 +98,7 @@ def test_with_several_datasets_the_change_on_each_is_shown(tmp_path: Path, capsy
     [change] = json.loads(capsys.readouterr().out)["changes"]
 
     assert re.search(r"points on +sums +facts\nsmall +-100\.0 \(.*\) +\+100\.0 \(", shown)
-    assert {name: (each["count"], each["mean"]) for name, each in change["by_dataset"].items()} == {
+    assert {name: (each["n"], each["difference"]) for name, each in change["by_dataset"].items()} == {
         "sums": (20, -1.0),
         "facts": (20, 1.0),
     }

@@ -232,6 +232,8 @@ async def test_exact(prompt: str, reference: str, answer: str, right: float | No
         ),
         ("Will it hold?", "yes", ["There is no crack, so yes.", "Nothing is loose, therefore yes."], ["It won't."]),
         ("Isn't it safe?", "no", ["No."], ["It is not safe.", "Certainly not."]),
+        ("They ___ running.", "are", ["are"], ["is are"]),
+        ("Who is there?", "John", ["It's John.", "John is."], ["John's"]),
         (
             "Is it safe?",
             "yes",

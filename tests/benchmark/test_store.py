@@ -96,6 +96,14 @@ def test_results_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
         Store.open(tmp_path)
 
 
+def test_results_of_an_older_version_are_named_as_such(tmp_path: Path) -> None:
+    Store.create(tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / NAME)) as connection:
+        connection.execute(f"PRAGMA user_version = {FORMAT - 1}")
+    with pytest.raises(JournalError, match="of an older ai-battle .*run the benchmark anew, into another folder"):
+        Store.open(tmp_path)
+
+
 def test_what_is_no_file_of_results_is_said(tmp_path: Path) -> None:
     with pytest.raises(JournalError, match="has no results"):
         Store.open(tmp_path)

@@ -64,6 +64,16 @@ def test_files_and_a_system_prompt_go_with_it(fakes: FakeProviders) -> None:
     assert "Seven beds." in str(request.body["messages"][1])
 
 
+def test_a_file_may_be_named_from_the_home_folder(fakes: FakeProviders, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shells leave the sign alone behind an equals sign."""
+    monkeypatch.setenv("HOME", str(Path.cwd()))
+    Path("bed.txt").write_text("Seven beds.")
+
+    ask("How many?", "-m", "gpt-4o", "--file=~/bed.txt")
+
+    assert "Seven beds." in str(fakes.openai.questions[0].body)
+
+
 def test_of_a_pair_the_small_model_is_helped_and_the_document_says_by_whom(fakes: FakeProviders) -> None:
     fakes.ollama.says(LOST, LOST, LOST, "It is 168.")
     fakes.openai.always("Seven times 24 is 168.")

@@ -121,6 +121,12 @@ def test_a_place_that_cannot_be_written_to_is_named(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("share", "words"), [("nan", "not nan"), ("20", "write 0.2 for 20 %")])
+def test_a_share_is_from_0_to_1(data: Any, share: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run_command(["calibrate", data([without_labels(n) for n in range(60)]), "--target-help-rate", share])
+    assert (code, words in capsys.readouterr().err) == (2, True)
+
+
 def test_one_target_has_to_be_said(data: Any, capsys: pytest.CaptureFixture[str]) -> None:
     path = data([row(n) for n in range(60)])
 

@@ -324,6 +324,17 @@ class TestBadInput:
         assert "not 'ai-a'; did you mean 'ai-ai'?" in outcome.err
         assert not Path("runs").exists()
 
+    @pytest.mark.parametrize(("modes", "words"), [("no-meta,default", "is named twice"), (",", "names no mode")])
+    def test_modes_that_are_named_twice_or_not_at_all_are_refused(
+        self, ai_battle: Run, scripted_file: Path, modes: str, words: str
+    ) -> None:
+        outcome = ai_battle("run", scripted_file, "--modes", modes, "--dry-run")
+        assert (outcome.code, words in outcome.err) == (2, True)
+
+    def test_an_empty_judge_is_none(self, ai_battle: Run, scripted_file: Path) -> None:
+        """As where a shell's variable is not set."""
+        assert ai_battle("run", scripted_file, "--judge", "", "-q").code == 0
+
     @pytest.mark.parametrize("number", ["0", "-1", "1001", "99999999999999999999", "two"])
     def test_a_number_of_runs_that_makes_no_sense_is_refused(
         self, ai_battle: Run, scripted_file: Path, number: str

@@ -71,14 +71,20 @@ def test_no_garbage_breaks_the_check(name: str) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        (SIGNATURE + b"this is only a text", "it is cut off"),
-        (SIGNATURE + chunk(b"IEND", b""), "its header states no size"),
-        (png(0, 8), "its header states no size"),
-        (png()[:50], "it is cut off"),
+        (SIGNATURE, "it is cut off"),
+        (SIGNATURE + b"this is only a text", "it begins with 'is' instead of a chunk IHDR"),
+        (SIGNATURE + b"\x9c\xff\x02" * 20, "it begins with the bytes ff 02 9c ff instead of a chunk IHDR"),
+        (SIGNATURE + HEADER + chunk(b"IEND", b""), "it has no chunk IDAT, which holds the pixels"),
+        (png(0, 8), "its header states 0x8 pixels"),
+        (png().replace(b"\x08\x02\0\0\0", b"\x07\x02\0\0\0"), "its header states 7 bits in colour type 2"),
+        (png()[:50], "it is cut off in its chunk 'IDAT'"),
+        (png().replace(b"IDAT\x78", b"IDAT\x79"), "the checksum of its chunk 'IDAT' is wrong"),
         (b"\xff\xd8\xff\xe0" + b"garbage" * 9, "it is cut off"),
-        (b"GIF89a" + b"\0" * 9 + b";", "its header states no size"),
-        (b"GIF89a" + b"\1" * 20, "it is cut off"),
-        (b"RIFF\x20\0\0\0WEBPnope" + b"\0" * 40, "its header states no size"),
+        (b"\xff\xd8\xff\xe0\0\x04ab and no segment", "there is no segment where one should be, at byte 8"),
+        (b"GIF89a" + b"\0" * 9 + b";", "its header states 0x0 pixels"),
+        (b"GIF89a" + b"\1" * 20, "it is cut off, as it has no end mark"),
+        (b"RIFF\x20\0\0\0WEBPnope" + b"\0" * 40, "it begins with 'nope' instead of a chunk of pixels"),
+        (b"RIFF\x20\0\0\0WEBPVP8L" + b"\0" * 40, "the mark at the start of its chunk 'VP8L' is wrong"),
     ],
 )
 def test_the_reason_is_told(data: bytes, reason: str) -> None:
@@ -91,7 +97,7 @@ def test_it_is_refused_by_validate_and_run_alike_with_its_place(tmp_path: Path) 
     talk = {"goal": "Look.", "models": models, "input_file": "x.png"}
     (tmp_path / "look.yaml").write_text(repr({"discussion": talk}))
     loaded = load(tmp_path / "look.yaml")
-    words = "x.png begins like a PNG, but is damaged: it is cut off"
+    words = "x.png begins like a PNG, but is damaged: it is cut off in its chunk 'IDAT'"
 
     assert [(problem.path, problem.message) for problem in check(loaded)] == [
         (("discussion", "input_file", "path"), words)

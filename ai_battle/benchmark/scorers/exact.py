@@ -37,13 +37,15 @@ _REASON = re.compile(  # but not in "Monday - Friday", "red as well as blue" or 
     r"|,\s(?:of course|nat\u00fcrlich|i (?:think|guess|believe|suppose)|i'd say)(?=\W*\Z)",
     re.IGNORECASE | re.DOTALL,
 )
-_YES_OR_NO = one_of(words_everywhere("yes") | words_everywhere("no"))
+_VERDICTS = words_everywhere("yes") | words_everywhere("no")
+_YES_OR_NO = one_of(_VERDICTS)
 _VERDICT = re.compile(
     rf"\W{{0,4}}(?:({_YES_OR_NO})\u7684?\W{{0,3}}?(?:[,;:!\u2014\uff0c\u3001\uff1a\uff01\u060c]|\Z)|(not|nicht)[,;!])"
     rf"|.*\b(?:so|therefore|thus|hence|also|somit|donc|quindi|entonces)\b,? ({_YES_OR_NO})\W*\Z",
     re.IGNORECASE,
 )
-_IN_FULL = ((r"\bcan(?:no|')t\b", "can not"), (r"\bwon't\b", "will not"), (r"n't\b", " not"), (r"'s\b", " is"))
+_IN_FULL = ((r"\bcan(?:no|')t\b", "can not"), (r"\bwon't\b", "will not"), (r"n't\b", " not"))
+_PRONOUN_IS = re.compile(r"\b(it|that|this|there|he|she)'s\b", re.IGNORECASE)
 _AUXILIARIES = frozenset(
     words(
         "it they he she this that there we you is are was were do does did will would can could should may might must"
@@ -153,14 +155,15 @@ def _right_texts(right: str, prompt: str) -> Iterator[str]:
 
 
 def _asked_words(task: Task) -> frozenset[str]:
-    """Returns the words that are no answer: those of the question, and auxiliaries, as in "They can't".
+    """Returns the words that are no answer: those of the question, and if yes or no is, auxiliaries: "They can't".
 
     A question that names the right answer may name wrong answers as well, so that its words count.
     """
     asked = frozenset(words(task.prompt))
     right = [frozenset(words(each)) for each in task.right_answers]
     repeated = frozenset() if any(each <= asked for each in right) else asked
-    return (repeated | _AUXILIARIES).difference(words_everywhere("negation"), *right)
+    said = _AUXILIARIES if task.reference.strip().casefold() in _VERDICTS else frozenset[str]()
+    return (repeated | said).difference(words_everywhere("negation"), *right)
 
 
 def _key(text: str) -> tuple[str, list[str]]:
@@ -192,7 +195,7 @@ def _verdicts(sentences: Iterable[str]) -> Iterator[str]:
 def _in_full(text: str) -> str:
     for short, full in _IN_FULL:
         text = re.sub(short, full, text)
-    return text
+    return _PRONOUN_IS.sub(r"\1 is", text)
 
 
 def _predicate(sentence: str) -> str:

@@ -100,7 +100,7 @@ def test_results_of_an_older_version_are_named_as_such(tmp_path: Path) -> None:
     Store.create(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / NAME)) as connection:
         connection.execute(f"PRAGMA user_version = {FORMAT - 1}")
-    with pytest.raises(JournalError, match="of an older ai-battle .*run the benchmark anew, into another folder"):
+    with pytest.raises(JournalError, match=r"of an older ai-battle .*run the benchmark anew, into another folder"):
         Store.open(tmp_path)
 
 

@@ -229,7 +229,7 @@ def _validate(schema: type[Section], values: Any, tree: Node) -> tuple[Section |
 S = TypeVar("S", bound=Section)
 
 
-def checked_section(schema: type[S], values: Mapping[str, Any], *place: str) -> S:
+def checked_section(schema: type[S], values: Mapping[str, Any], *place: str | int) -> S:
     """Validates a section from a program. Raises `ConfigError` with all problems, in the words of the file.
 
     The problems are told as those of `place`.

@@ -5,17 +5,18 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from ..core.errors import ConfigError
+from ..core.plugins import near
 from ..core.texts import public_url
 from .collaboration import Helper, UsedHelp
 from .documents import ConfigDocument, FileKind, Source, checked_section, read_document
 from .participants import ModelFile
 from .problems import KeyPath, Problem
 from .rewriting import rename_keys_below, with_default
-from .tree import Node, PlainScalar
+from .tree import Node
 from .values import (
     AS_NUMBER,
     MAX_COUNT,
@@ -194,8 +195,8 @@ NO_BOOST = "boost is not configured for the tiers"
 def _with_variables(tree: Node, variables: Mapping[str, str]) -> Node:
     for path, name in VARIABLES.items():
         if value := variables.get(name, "").strip():
-            value = PlainScalar(value.replace("${", "$${"))
-            tree = with_default(tree, path, Node(value, f"The variable {name} for"))
+            # Text, not a plain scalar: a model or a host may be called `null`, and numbers are read from text too.
+            tree = with_default(tree, path, Node(value.replace("${", "$${"), f"The variable {name} for"))
     return tree
 
 
@@ -227,11 +228,14 @@ NO_TIER = "NONE"
 REQUIRED = ("BOOST_BASE_URL", "BOOST_API_KEY", "BOOST_MODEL")
 
 
-def _tiers(written: str | tuple[()]) -> list[str]:
-    names = {name.strip().upper() for name in written.split(",") if name.strip()} if written else set()
-    if NO_TIER in names and len(names) > 1:
-        raise PydanticCustomError("tiers", "is several names, of which NONE stands alone")
-    return sorted(names - {NO_TIER}, key=lambda name: TIERS.index(name) if name in TIERS else 0)
+def _tiers(written: str) -> tuple[str, ...]:
+    names = [name.strip().upper() for name in written.split(",") if name.strip()]
+    for name in names:
+        if name not in (*TIERS, NO_TIER):
+            raise ConfigError(f"ENABLE_BOOST_SUPPORT has no {name!r}{near(name, [*TIERS, NO_TIER])}")
+    if NO_TIER in names and len(set(names)) > 1:
+        raise ConfigError(f"ENABLE_BOOST_SUPPORT is {written!r}: {NO_TIER} stands alone.")
+    return tuple(tier for tier in TIERS if tier in names)
 
 
 def _http_address(written: str) -> str:
@@ -252,9 +256,7 @@ class BoostSettings(Section):
     base_url: Annotated[str, AfterValidator(_http_address)] = Field(alias="BOOST_BASE_URL", repr=False)
     api_key: str = Field(alias="BOOST_API_KEY", repr=False)
     model: str = Field(alias="BOOST_MODEL")
-    tiers: Annotated[tuple[Literal["BIG_MODEL", "MIDDLE_MODEL", "SMALL_MODEL"], ...], BeforeValidator(_tiers)] = Field(
-        default=(), alias="ENABLE_BOOST_SUPPORT"
-    )
+    tiers: tuple[str, ...] = Field(default=(), alias="ENABLE_BOOST_SUPPORT")
     template: str = Field(default="", alias="BOOST_WRAPPER_TEMPLATE", description="A path, or a text.")
     timeout: Seconds = Field(default=60.0, alias="BOOST_TIMEOUT", description="For all attempts at one request.")
 
@@ -276,12 +278,13 @@ def boost_settings(environment: Mapping[str, str]) -> tuple[BoostSettings | None
     Raises `ConfigError` for a variable with a wrong value.
     """
     variables = {name: value.strip() for name, value in environment.items() if value.strip()}
-    values = {name: variables[name] for name in variables.keys() & BOOST_VARIABLES}
-    missing = [name for name in REQUIRED if name not in values]
+    tiers = _tiers(variables.get("ENABLE_BOOST_SUPPORT", NO_TIER))
+    missing = [name for name in REQUIRED if name not in variables]
     if not missing:
-        settings = checked_section(BoostSettings, values)
-        return settings, str(settings) if settings.tiers else NO_BOOST
-    if len(missing) == len(REQUIRED) and not _tiers(values.get("ENABLE_BOOST_SUPPORT", "")):
+        values = {name: variables[name] for name in variables.keys() & BOOST_VARIABLES}
+        settings = checked_section(BoostSettings, {**values, "ENABLE_BOOST_SUPPORT": tiers})
+        return settings, str(settings) if tiers else NO_BOOST
+    if len(missing) == len(REQUIRED) and not tiers:
         return None, NO_BOOST
     half = f"The boost model is half configured, without {' and '.join(missing)}."
     return None, f"{NO_BOOST}, requests are served directly. {half}"

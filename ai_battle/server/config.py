@@ -1,5 +1,7 @@
 """A server's configuration, read from its file and, for what the file leaves out, from its environment."""
 
+import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -9,6 +11,7 @@ from typing import TypeAlias
 
 from ..assembly.models import BuildContext
 from ..config.collaboration import AUTO
+from ..config.documents import checked_section
 from ..config.problems import ConfigProblems
 from ..config.server import NO_BOOST, BoostSettings, LoadedServer, ServeKey, Server, boost_settings, load_server
 from ..core.database import IN_MEMORY
@@ -167,7 +170,7 @@ class ConfigSource:
         Calls `trust` before importing any code that the file names; it raises if that code may not run.
         """
         seen = file_stamps([self.file, str(Path(self.file).parent / ".env")] if self.file else [])
-        overrides = [f"server.{key}={value}" for key, value in self.over.items()]
+        overrides = [f"server.{key}={json.dumps(value)}" for key, value in self.over.items()]
         document = load_server(self.file or {}, self.environment, overrides)
         self.trust(document, named_code(document))
         environment, server = document.environment, document.file.server
@@ -211,12 +214,12 @@ def file_stamps(files: Iterable[str]) -> dict[str, Stamp]:
 def _calibration_files(server: Server, base: Path) -> Iterator[str]:
     for route in server.routes.values():
         if isinstance(route.calibration, str) and route.calibration != AUTO:
-            yield str(base / Path(route.calibration).expanduser())
+            yield str(base / os.path.expanduser(route.calibration))
 
 
 def _stamp(file: str) -> Stamp:
     """Returns when a file was written and its size, or None while an editor replaces it."""
-    with suppress(OSError):
+    with suppress(OSError, ValueError):  # a path with a NUL is a ValueError; who opens the file tells it
         found = Path(file).stat()
         return found.st_mtime_ns, found.st_size
     return None
@@ -224,9 +227,12 @@ def _stamp(file: str) -> Stamp:
 
 def _client_keys(server: Server, environment: Mapping[str, str], providers: Iterable[str]) -> tuple[ServeKey, ...]:
     """Returns the keys that clients present: by default `ANTHROPIC_API_KEY`, unless an upstream needs it."""
-    named = filter(None, map(str.strip, environment.get(SERVE_KEYS, "").split(",")))
+    named = "" if "keys" in server.model_fields_set else environment.get(SERVE_KEYS, "")
+    values = enumerate(filter(None, map(str.strip, named.split(","))))
+    place = f"The variable {SERVE_KEYS} for server", "keys"
+    keys = server.keys or tuple(checked_section(ServeKey, {"key": key}, *place, number) for number, key in values)
     fallback = environment.get(FALLBACK, "").strip()
-    if keys := server.keys or tuple(ServeKey(key=key) for key in named):
+    if keys:
         return keys
     if not fallback or any(FALLBACK in provider_traits(name).keys for name in providers):
         return ()

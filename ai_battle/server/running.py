@@ -16,11 +16,13 @@ from aiohttp import web
 
 from ..assembly.models import Model, find_unreachable
 from ..config.server import Server
-from ..core.errors import ConfigError
+from ..core.errors import AIBattleError, ConfigError
 from ..core.telemetry import set_up_telemetry
-from .app import create_app
+from .app import AS_CRASHES, create_app
 from .config import ConfigSource, ServerConfig, Stamps, file_stamps
+from .errors import Crashed
 from .logs import ConnectionLog, Write
+from .metrics import place_of
 from .state import ServerState
 from .workers import LISTEN_BACKLOG, Command, Supervisor, Worker, address_of, sharing_upstreams, take_places
 
@@ -231,11 +233,15 @@ async def _watch(seen: Stamps, requested: asyncio.Event, reload: Reload) -> None
 async def _reload_config(
     source: ConfigSource, change: Callable[[ServerConfig], Awaitable[None]], say: Say, say_done: Callable[[str], object]
 ) -> Stamps:
-    """Reloads the configuration and returns its stamps. On an error, reports it and keeps the old one."""
+    """Reloads the configuration and returns its stamps. On any error, reports it and keeps the old one."""
     try:
-        config = source.load()
-        await change(config)
-    except ConfigError as error:
+        with AS_CRASHES:
+            config = source.load()
+            await change(config)
+    except Crashed as crash:
+        say(f"The change was not loaded: an error in ai-battle itself, please report it: {place_of(crash.__cause__)}")
+        return {}
+    except AIBattleError as error:
         say(f"The change was not loaded: {error}")
         return {}
     say_done(f"Reloaded: {', '.join(route.name for route in config.deployment.routes)}")

@@ -87,6 +87,23 @@ def test_a_wrong_value_is_named_with_the_way_out(name: str, value: str, words: s
         boost_settings({**WHOLE, name: value})
 
 
+@pytest.mark.parametrize("others", [{}, {"BOOST_MODEL": "large-1"}, WHOLE], ids=["alone", "half", "whole"])
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("BIG_MODLE", "ENABLE_BOOST_SUPPORT has no 'BIG_MODLE'; did you mean 'BIG_MODEL'?"),
+        ("SMALL_MODEL,middle_mode", "ENABLE_BOOST_SUPPORT has no 'MIDDLE_MODE'; did you mean 'MIDDLE_MODEL'?"),
+        ("NONE,BIG_MODEL", "ENABLE_BOOST_SUPPORT is 'NONE,BIG_MODEL': NONE stands alone."),
+    ],
+)
+def test_a_wrong_tier_is_told_in_the_same_words_whatever_else_is_set(
+    others: dict[str, str], value: str, words: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        boost_settings({**others, "ENABLE_BOOST_SUPPORT": value})
+    assert str(caught.value) == words
+
+
 def test_no_key_is_ever_shown() -> None:
     settings = settings_with(BOOST_BASE_URL="https://me:hunter2@api.example.org/v1")
     assert all(KEY not in shown for shown in (repr(settings), str(settings)))

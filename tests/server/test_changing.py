@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -11,6 +12,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from ai_battle.config.server import LoadedServer
+from ai_battle.core.errors import ConfigError
+from ai_battle.server.config import ConfigSource
+from ai_battle.server.running import serve
 from ai_battle.testing import FakeProviders, fault, reply
 from tests.clocks import set_forward
 
@@ -191,6 +196,69 @@ async def test_a_calibration_that_is_written_anew_decides_from_then_on(fakes: Fa
 
     assert [alone, helped, kept] == ["The sea is salty.", "From the large one.", "From the large one."]
     assert "calibration" in problem
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["ENABLE_BOOST_SUPPORT=NONE,BIG_MODEL", "ENABLE_BOOST_SUPPORT=BIG_MODLE", f"AI_BATTLE_SERVE_KEYS={'k' * 230}"],
+)
+async def test_a_wrong_variable_is_told_and_the_next_change_is_loaded(
+    fakes: FakeProviders, tmp_path: Path, wrong: str
+) -> None:
+    file = tmp_path / "server.yaml"
+    write(file, "one: openai/large")
+    async with start_server(fakes, file, "--port", "0") as server:
+        (tmp_path / ".env").write_text(wrong)
+        problem = await server.hears("The change was not loaded")
+        (tmp_path / ".env").write_text("")
+        write(file, "one: openai/large, two: openai/little")
+        await server.hears("Reloaded: one, two")
+
+    assert wrong.split("=")[0] in problem
+    assert "error in ai-battle" not in problem
+    assert "kkk" not in problem
+
+
+@pytest.mark.parametrize("calibration", ["~nobody-at-all/pair.json", "a\\0b"])
+async def test_a_path_that_leads_nowhere_is_told_as_the_calibration(tmp_path: Path, calibration: str) -> None:
+    file = tmp_path / "server.yaml"
+    pair = f'{{model: ollama/phi4, secondary: ollama/phi3, strategy: takeover, calibration: "{calibration}"}}'
+    write(file, f"one: {pair}")
+    with pytest.raises(ConfigError, match="calibration"):
+        ConfigSource(str(file), {}).load()
+
+
+async def test_an_error_of_our_own_while_loading_is_told_without_its_text_and_the_next_change_is_loaded(
+    fakes: FakeProviders, tmp_path: Path
+) -> None:
+    file, said = tmp_path / "server.yaml", list[str]()
+    write(file, "one: openai/large")
+
+    def trust(document: LoadedServer, code: tuple[str, ...]) -> None:
+        if "two" in document.file.server.routes:
+            raise LookupError("a secret")
+
+    def is_said(words: str) -> bool:
+        return any(line.startswith(words) for line in said)
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    source = ConfigSource(str(file), fakes.environment, {"port": 0}, trust)
+    serving = asyncio.create_task(serve(source, source.load(), said.append, len))
+    try:
+        await until(lambda: is_said("Listening"))
+        write(file, "one: openai/large, two: openai/little")
+        await until(lambda: is_said("The change was not loaded"))
+        write(file, "one: openai/large, three: openai/little")
+        await until(lambda: is_said("Reloaded: one, three"))
+        os.kill(os.getpid(), signal.SIGTERM)
+        await serving
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+    problem = next(line for line in said if line.startswith("The change was not loaded"))
+    assert "an error in ai-battle itself, please report it: LookupError at " in problem
+    assert "a secret" not in problem
 
 
 async def served_text(address: str) -> str:

@@ -148,6 +148,33 @@ def test_a_variable_that_is_wrong_is_named(name: str, value: str) -> None:
         ConfigSource("", {"BIG_MODEL": "ollama/phi4", name: value}).load()
 
 
+def test_a_key_of_a_variable_that_is_too_long_is_told_with_the_variable_and_not_shown() -> None:
+    with pytest.raises(ConfigError) as caught:
+        ConfigSource("", {"BIG_MODEL": "ollama/phi4", "AI_BATTLE_SERVE_KEYS": f"a-key, {'k' * 201}"}).load()
+    assert str(caught.value).startswith("The variable AI_BATTLE_SERVE_KEYS for server.keys[1].key must be at most 200")
+    assert "kkk" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("variable", "words"), [("HOST", "null can be reached"), ("BIG_MODEL", "model 'null'")])
+def test_what_a_variable_says_is_meant_as_it_is_written(variable: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        ConfigSource("", {"BIG_MODEL": "ollama/phi4", variable: "null"}).load()
+
+
+@pytest.mark.parametrize("host", ["", "null", " "])
+def test_what_the_command_line_says_is_meant_as_it_is_written(host: str) -> None:
+    with pytest.raises(ConfigError, match="can be reached from elsewhere"):
+        ConfigSource("", {"BIG_MODEL": "ollama/phi4", "HOST": "localhost"}, {"host": host}).load()
+
+
+@pytest.mark.parametrize(("keys", "needed"), [("[]", 0), ("", 2), ("[one]", 1)])
+def test_a_file_that_names_its_keys_or_none_wins_over_the_variable(tmp_path: Path, keys: str, needed: int) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(f"server: {{keys: {keys}, routes: {{a: ollama/phi4}}}}")
+
+    assert len(ConfigSource(str(file), {"AI_BATTLE_SERVE_KEYS": "a-key,b-key"}).load().server.keys) == needed
+
+
 def test_the_file_wins_over_the_environment_and_the_command_line_over_both(tmp_path: Path) -> None:
     file = tmp_path / "s.yaml"
     file.write_text("server: {port: 1111, routes: {a: ollama/phi4}}")

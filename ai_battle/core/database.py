@@ -15,8 +15,6 @@ LOCK_SECONDS = 5.0
 """Seconds to wait until another process has written."""
 PAGE = 4096
 MOST_BYTES = 4 * 1024**3
-IN_MEMORY = Path(":memory:")
-"""Instead of a file: a database of this process alone."""
 
 
 class Database:
@@ -78,8 +76,6 @@ class Database:
 
 
 def _connect(path: Path, lock_seconds: float) -> sqlite3.Connection:
-    if path == IN_MEMORY:
-        return sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     with sqlite_errors(path):
         make_private(path.parent)
         # SQLite creates its other files with the permissions of this one.

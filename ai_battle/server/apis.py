@@ -20,7 +20,7 @@ from ..wire.openai import served as chat
 from ..wire.requests import decode_body, with_pairs
 from .clients import Route, Routes
 from .errors import Denied
-from .stores import Items, ResponseStore
+from .stored import Items, ResponseStore, items_of
 
 LONGEST_NAME = 256
 """Characters of a model's name."""
@@ -279,7 +279,7 @@ class Conversation:
 
     async def _items_before(self, id_: str) -> Items | None:
         found = await self.store.response(self.key, id_)
-        return (*found["input"], *found["answer"]["output"]) if found else None
+        return items_of(found) if found else None
 
     @contextmanager
     def _read_errors(self) -> Iterator[None]:

@@ -188,12 +188,18 @@ async def _show_model(state: ServerState, api: Api, http: web.Request, stats: Re
 
 async def _refuse_address(http: web.Request) -> web.StreamResponse:
     api = MESSAGES if http.path.startswith("/v1/messages") or is_anthropic(http.headers) else CHAT
-    if allowed := METHODS.get(http.path):
+    if allowed := await _methods(http):
         error = Denied(405, f"{http.path} takes {allowed}, not {http.method}.", headers={"allow": allowed})
     else:
-        words = f"There is no {http.path[:200]} here; there is {', '.join(METHODS)}."
+        words = f"There is no {http.path[:200]} here; there is {', '.join(ADDRESSES)}."
         error = Denied(404, words, kind="address")
     return _refuse(api, client_failure(error), retry_headers(error), RequestStats(api.name), http)
+
+
+async def _methods(http: web.Request) -> str:
+    """Returns the methods of the address, or nothing if there is none."""
+    found = [(await resource.resolve(http))[1] for resource in http.app.router.resources()]
+    return ", ".join(sorted(set().union(*found) - {"*"}))
 
 
 async def _read_body(state: ServerState, api: Api, http: web.Request, stats: RequestStats) -> RawBody:
@@ -262,8 +268,4 @@ def _has_key(state: ServerState, http: web.Request) -> bool:
 
 
 OPERATING = {"/": _health, "/healthz": _health, "/readyz": _readiness, "/metrics": _metrics, "/pairs": _pairs}
-METHODS = {
-    **dict.fromkeys((*APIS, COUNT), "POST"),
-    RESPONSE: "GET, DELETE",
-    **dict.fromkeys((*MODELS, *OPERATING), "GET, HEAD"),
-}
+ADDRESSES = (*APIS, COUNT, RESPONSE, *MODELS, *OPERATING)

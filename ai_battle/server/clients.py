@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -15,13 +16,13 @@ from .. import server
 from ..core.client import ClientWrapper, ModelClient
 from ..core.errors import ProviderError, StoreError
 from ..core.events import Emit, TextDelta, ignore
-from ..core.exchange import ModelRequest, ModelResponse
+from ..core.exchange import NOTHING_USED, ModelRequest, ModelResponse
 from ..core.messages import Message, Part, ToolCall, assistant
 from ..core.plugins import near
 from ..providers._capabilities import RefusalMemory
 from ..providers._endpoints import provider_traits
 from .errors import NoRoute
-from .stores import ResponseStore
+from .stored import SharedStore
 
 TOOLS = "tools"
 MOST_FETCHED = 500
@@ -111,12 +112,16 @@ class ToolFallback(ClientWrapper):
 
 @dataclass(slots=True)
 class SharedCache:
-    """The `size` values used last, each for `seconds`. A store lets other workers find them; nobody depends on it."""
+    """The `size` values used last, each for `seconds`. A store lets other workers find them; nobody depends on it.
+
+    Values that never become wrong need not expire here; the store lets them go after `seconds` all the same.
+    """
 
     prefix: str
     size: int
     seconds: float
-    store: ResponseStore | None = None
+    store: SharedStore | None = None
+    expires: bool = True
     hits: int = 0
     misses: int = 0
     _kept: OrderedDict[str, tuple[float, bytes]] = field(default_factory=OrderedDict, repr=False)
@@ -151,7 +156,7 @@ class SharedCache:
                 await self.store.keep_value(self.prefix + name, value, self.seconds)
 
     def _keep(self, name: str, value: bytes) -> None:
-        self._kept[name] = (asyncio.get_running_loop().time() + self.seconds, value)
+        self._kept[name] = (asyncio.get_running_loop().time() + self.seconds if self.expires else inf, value)
         self._kept.move_to_end(name)
         if len(self._kept) > self.size:
             self._kept.popitem(last=False)
@@ -176,7 +181,8 @@ class SigningClient(ClientWrapper):
         return response
 
     async def _with_signatures(self, request: ModelRequest) -> ModelRequest:
-        ids = [call.id for message in request.messages for call in message.tool_calls if not call.extra]
+        # Also of calls with an extra: it may be of the client's API, such as a mark for the cache.
+        ids = [call.id for message in request.messages for call in message.tool_calls]
         if not ids or not (found := await self.signatures.find(ids)):
             return request
         signed = {id_: from_json(extra) for id_, extra in found.items()}
@@ -184,7 +190,7 @@ class SigningClient(ClientWrapper):
 
 
 def _with_signatures(message: Message, signed: Mapping[str, Mapping[str, Any]]) -> Message:
-    if not any(call.id in signed for call in message.tool_calls):
+    if all(signed.get(call.id, {}).keys() <= call.extra.keys() for call in message.tool_calls):
         return message
     return replace(message, parts=tuple(_with_signature(part, signed) for part in message.parts))
 
@@ -207,7 +213,7 @@ class PlanCachingClient(ClientWrapper):
     async def complete(self, request: ModelRequest, emit: Emit = ignore) -> ModelResponse:
         key = plan_key(self.model, request)
         if found := await self.plans.find([key]):
-            plan = ModelResponse(assistant(found[key].decode()))
+            plan = ModelResponse(assistant(found[key].decode()), usage=NOTHING_USED)
             await emit(TextDelta(plan.text))
             return plan
         plan = await self.client.complete(request, emit)

@@ -14,7 +14,6 @@ from ..config.collaboration import AUTO
 from ..config.documents import checked_section
 from ..config.problems import ConfigProblems
 from ..config.server import NO_BOOST, BoostSettings, LoadedServer, ServeKey, Server, boost_settings, load_server
-from ..core.database import IN_MEMORY
 from ..core.errors import ConfigError, StoreError
 from ..core.files import state_directory
 from ..core.ledger import unpriced_reason
@@ -33,7 +32,8 @@ from .keys import KeyBudgets, Keys
 from .logs import RequestLog, Write, log_level
 from .shared import CountStore, SharedCounts
 from .state import Deployment, ServerState
-from .stores import NAME, RedisCounts, RedisStore, ResponseStore, SqliteCounts, SqliteStore
+from .stored import MemoryStore, RedisStore, ResponseStore, SqliteStore
+from .stores import NAME, RedisCounts, SqliteCounts
 from .streaming import USUAL, StreamTiming
 from .workers import Worker
 
@@ -114,7 +114,8 @@ class ServerConfig:
             state.budgets.counts.away = self.server.when_away
         state.budgets.unpriced = limits.unpriced
         state.log = replace(state.log, level=self.level, redactor=self.redactor)
-        self.deployment.plans.store = self.deployment.signatures.store = state.store if state.store.is_shared else None
+        shared = None if isinstance(state.store, MemoryStore) else state.store
+        self.deployment.plans.store = self.deployment.signatures.store = shared
         state.keys, state.log_content = self.keys, self.server.log_content
         state.admission.concurrent, state.admission.queue = limits.concurrent, limits.queue
         state.admission.has_several_keys = len(self.keys.names) > 1
@@ -137,7 +138,7 @@ class ServerConfig:
         most = int(self.server.limits.stored_mb * MEGABYTE)
         if not isinstance(self.state, Path):
             return RedisStore(self.state, most)
-        return SqliteStore(worker.folder / "responses.sqlite" if worker else IN_MEMORY, most)
+        return SqliteStore(worker.folder / "responses.sqlite", most) if worker else MemoryStore(most)
 
     def _start_shadows(self, state: ServerState, store: EvidenceStore) -> None:
         """Starts the shadows. An alarm from before a restart stays raised, but is not posted to the webhook again."""

@@ -16,7 +16,7 @@ from ..core.ledger import Budget, SpendingLimits
 from ..providers._names import is_loopback
 from .errors import Denied
 from .shared import KeyDollars, SharedCounts
-from .stores import ResponseStore
+from .stored import SharedStore
 
 BEARER_PREFIX = "bearer "
 NO_KEY = "No key was presented: send it as x-api-key, or as Authorization: Bearer."
@@ -65,7 +65,7 @@ class Keys:
         return found[0]
 
 
-async def other_limits(store: ResponseStore, keys: Keys) -> Sequence[str]:
+async def other_limits(store: SharedStore, keys: Keys) -> Sequence[str]:
     """Returns a sentence for each holder with other limits at the last server on this store, and stores ours.
 
     Holders with the same name are counted together, but each server applies the limits of its own file. Raises

@@ -25,7 +25,7 @@ from .errors import Denied, NoRoute, client_failure, with_requested_name, withou
 from .keys import KeyBudgets, Keys, other_limits
 from .logs import RequestLog
 from .metrics import GAUGES, Metrics, RequestStats
-from .stores import RedisStore, ResponseStore, SqliteStore
+from .stored import MemoryStore, RedisStore, ResponseStore
 from .streaming import USUAL, StreamTiming
 from .workers import Worker
 
@@ -56,7 +56,9 @@ class Deployment:
     upstreams: set[str] = field(default_factory=set)
     shadows: "dict[str, Shadow]" = field(default_factory=dict)
     lessons: "list[Lessons]" = field(default_factory=list)
-    signatures: SharedCache = field(default_factory=lambda: SharedCache("signature/", MOST_SIGNATURES, HOUR))
+    signatures: SharedCache = field(
+        default_factory=lambda: SharedCache("signature/", MOST_SIGNATURES, HOUR, expires=False)
+    )
     running: int = 0
     retired: bool = False
 
@@ -88,7 +90,7 @@ class ServerState:
     log: RequestLog = field(default_factory=RequestLog)
     log_content: bool = False
     timing: StreamTiming = USUAL
-    store: ResponseStore = field(default_factory=SqliteStore)
+    store: ResponseStore = field(default_factory=MemoryStore)
     evidence: EvidenceStore | None = None
     posting: set[asyncio.Task[None]] = field(default_factory=set)
     worker: Worker | None = None

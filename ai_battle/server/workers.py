@@ -24,7 +24,7 @@ from ..core.files import write_private
 from ..providers._breaker import CircuitBreaker, CircuitName, Outage, circuit_breakers
 from ..providers._capabilities import REFUSAL_SECONDS, RefusalMemory
 from .metrics import GAUGES, Metrics
-from .stores import ResponseStore
+from .stored import MemoryStore, ResponseStore, SharedStore
 
 LISTEN_BACKLOG = 1024
 SNAPSHOT_SECONDS = 1.0
@@ -263,7 +263,7 @@ class KnownOutage(NamedTuple):
 @asynccontextmanager
 async def sharing_upstreams(store: ResponseStore) -> AsyncIterator[None]:
     """Shares outages and refused options with other workers, if any, so that only the first to meet one pays for it."""
-    if not store.is_shared:
+    if isinstance(store, MemoryStore):
         yield
         return
     sharing = asyncio.create_task(_keep_sharing(store))
@@ -274,7 +274,7 @@ async def sharing_upstreams(store: ResponseStore) -> AsyncIterator[None]:
         await asyncio.wait((sharing,))
 
 
-async def _keep_sharing(store: ResponseStore) -> None:
+async def _keep_sharing(store: SharedStore) -> None:
     """Exchanges in a loop. While the store is away the others' knowledge is missing, but no request waits for it."""
     outages = SharedOutages(store)
     while True:
@@ -284,7 +284,7 @@ async def _keep_sharing(store: ResponseStore) -> None:
             await share_refusals(store, RefusalMemory.load())
 
 
-async def share_refusals(store: ResponseStore, memory: RefusalMemory) -> None:
+async def share_refusals(store: SharedStore, memory: RefusalMemory) -> None:
     """Merges the refusals of all workers. If two write at once one is overwritten; it writes again at its next turn."""
     stored = (await store.values([REFUSALS])).get(REFUSALS)
     memory.take_over(from_json(stored) if stored else {})
@@ -297,7 +297,7 @@ async def share_refusals(store: ResponseStore, memory: RefusalMemory) -> None:
 class SharedOutages:
     """One worker's side of sharing outages."""
 
-    store: ResponseStore
+    store: SharedStore
     breakers: Callable[[], Iterable[tuple[CircuitName, CircuitBreaker]]] = circuit_breakers
     _known: dict[str, KnownOutage] = field(default_factory=dict)
     _past: dict[str, str] = field(default_factory=dict)

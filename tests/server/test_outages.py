@@ -8,7 +8,7 @@ import pytest
 
 from ai_battle.core.errors import ProviderError, Unreachable
 from ai_battle.providers._breaker import Upstream
-from ai_battle.server.stores import SqliteStore
+from ai_battle.server.stored import SqliteStore
 from ai_battle.server.workers import SharedOutages
 from tests.clocks import set_forward
 

@@ -11,7 +11,8 @@ from ai_battle.server.clients import SharedCache, plan_key
 from ai_battle.testing import FakeProviders
 from tests.clocks import set_forward
 
-from .serving import ask_server, serving_to
+from .protocol.speaking import speaking
+from .serving import ask_server, serving, serving_to
 from .test_operating import boosting, fetch
 
 HELLO: dict[str, Any] = {
@@ -48,6 +49,18 @@ async def test_a_boost_route_of_the_file_keeps_plans_too(fakes: FakeProviders, t
 
     assert answers == ["Noon."] * 2
     assert len(fakes.openai.questions) == 1
+
+
+async def test_a_request_that_a_kept_plan_answers_costs_nothing(fakes: FakeProviders, tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    route = "{model: openai/gpt-4o-mini, strategy: boost, secondary: openai/gpt-4o}"
+    file.write_text(f"server: {{plans: {{size: 10}}, routes: {{opus: {route}}}}}")
+    fakes.openai.always("SUMMARY:\nNoon.")
+    async with serving(fakes, str(file)) as address, speaking(address, "opus") as client:
+        heads = [(await client.post("messages", HELLO)).headers for _ in range(2)]
+
+    first, second = (float(head["x-ai-battle-cost-usd"]) for head in heads)
+    assert first > second == 0
 
 
 async def test_a_reply_in_no_format_is_not_kept(fakes: FakeProviders, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from ai_battle.core.exchange import ModelRequest, ToolSpec
 from ai_battle.core.messages import Message, ToolCall, user
 from ai_battle.server.clients import LONGEST_EXTRA, SharedCache, SigningClient
 from ai_battle.testing import FakeProviders, ScriptedClient, reply
+from tests.clocks import set_forward
 
 from .protocol.speaking import speaking
 from .serving import serving
@@ -45,6 +46,30 @@ async def test_a_signature_goes_back_with_its_call_whatever_api_the_client_speak
 
     assert last.text == "I have seen it all."
     assert signatures_sent(fakes) == ["c2lnMQ==", None, "c2lnMg=="]
+
+
+async def test_a_signature_is_there_an_hour_later_and_beside_what_the_client_adds_to_a_call(
+    fakes: FakeProviders,
+) -> None:
+    fakes.gemini.says(reply(calls=[signed_call("c2lnMQ==", at="a")]), "Grass.", "Still grass.")
+    tools = [{"name": LOOK.name, "input_schema": LOOK.schema}]
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Look around."}]
+    body = {"max_tokens": 99, "messages": messages, "tools": tools}
+    async with serving(fakes, BIG_MODEL="gemini/gemini-3-flash-preview") as address:
+        async with speaking(address) as client:
+            called = [
+                each for each in (await client.post("messages", body)).body["content"] if each["type"] == "tool_use"
+            ]
+            marked = [{**each, "cache_control": {"type": "ephemeral"}} for each in called]
+            seen = {"type": "tool_result", "tool_use_id": called[0]["id"], "content": "grass"}
+            messages += [{"role": "assistant", "content": marked}, {"role": "user", "content": [seen]}]
+            await client.post("messages", body)
+        at_once = signatures_sent(fakes)
+        set_forward(4000)
+        async with speaking(address) as client:
+            await client.post("messages", body)
+
+    assert (at_once, signatures_sent(fakes)) == (["c2lnMQ=="], ["c2lnMQ=="])
 
 
 async def test_what_is_not_known_any_more_goes_back_with_the_mark_for_calls_of_others(fakes: FakeProviders) -> None:

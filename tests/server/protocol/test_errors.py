@@ -145,6 +145,9 @@ async def test_d_404(odd: Odd, path: str) -> None:
         ("GET", "/v1/messages/count_tokens", "POST"),
         ("POST", "/v1/models", "GET, HEAD"),
         ("DELETE", "/healthz", "GET, HEAD"),
+        ("PUT", "/v1/models/a/b", "GET, HEAD"),
+        ("POST", "/v1/responses/resp_1", "DELETE, GET, HEAD"),
+        ("PUT", "/v1/responses/resp_1", "DELETE, GET, HEAD"),
     ],
 )
 async def test_d_405(odd: Odd, method: str, path: str, allowed: str) -> None:

@@ -1,6 +1,7 @@
 """Options and option types that several commands share."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
@@ -46,7 +47,7 @@ class UserPath(click.Path):
     """A path that may begin with `~`, which shells leave alone in `--file=~/note.txt`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return super().convert(Path(value).expanduser(), param, ctx)
+        return super().convert(os.path.expanduser(value), param, ctx)
 
 
 attached = click.option(

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, product
 from math import inf
 from pathlib import Path
 from time import time
@@ -171,13 +171,17 @@ def plan_runs(
 
 
 def _variants(discussions: Mapping[str, LoadedDiscussion], modes: str) -> Mapping[str, LoadedDiscussion]:
-    names = modes.replace(",", " ").split()
-    if modes and not names:
+    names = modes.replace(",", " ").split() if modes else [""]
+    if not names:
         raise click.BadParameter("it names no mode", param_hint="--modes")
-    variants = [_variant(name, loaded, mode) for name, loaded in discussions.items() for mode in names or ("",)]
-    if len(distinct := dict(variants)) < len(variants):
-        raise click.BadParameter("a mode is named twice; --repeat runs a mode more than once", param_hint="--modes")
-    return distinct
+    variants: dict[str, LoadedDiscussion] = {}
+    for (name, loaded), mode in product(discussions.items(), names):
+        variant, chosen = _variant(name, loaded, mode)
+        if variant in variants:
+            said = f"{variant} is named twice; --repeat runs a mode more than once"
+            raise click.BadParameter(said, param_hint="--modes")
+        variants[variant] = chosen
+    return variants
 
 
 def _variant(name: str, loaded: LoadedDiscussion, mode: str) -> tuple[str, LoadedDiscussion]:

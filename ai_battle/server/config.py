@@ -171,7 +171,7 @@ class ConfigSource:
         Calls `trust` before importing any code that the file names; it raises if that code may not run.
         """
         seen = file_stamps([self.file, str(Path(self.file).parent / ".env")] if self.file else [])
-        overrides = [f"server.{key}={json.dumps(value)}" for key, value in self.over.items()]
+        overrides = [f"server.{key}={json.dumps(value)}".replace("${", "$${") for key, value in self.over.items()]
         document = load_server(self.file or {}, self.environment, overrides)
         self.trust(document, named_code(document))
         environment, server = document.environment, document.file.server

@@ -249,12 +249,8 @@ class Known:
     def _is_step_from_time(self, minutes: float) -> bool:
         if minutes % 60 == 0 and not {int(minutes // 60), int(minutes // 60) % 12}.isdisjoint(self._parts):
             return True
-        return any(self._is_duration(abs(minutes - time)) for time in self._times)
-
-    def _is_duration(self, minutes: float) -> bool:
-        """Checks for a known number of minutes or hours, or of both ("2 h 15 min")."""
-        hours, rest, known = minutes // 60, minutes % 60, self._numbers
-        return (minutes in known and minutes >= _LEAST_GAP) or minutes / 60 in known or {hours, rest} <= {*known}
+        gaps = {abs(minutes - time) for time in self._times}
+        return any((gap in self._numbers and gap >= _LEAST_GAP) or gap / 60 in self._numbers for gap in gaps)
 
 
 _LOOKUPS: Mapping[Kind, Callable[[Known, Fact], bool]] = {

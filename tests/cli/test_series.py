@@ -324,7 +324,9 @@ class TestBadInput:
         assert "not 'ai-a'; did you mean 'ai-ai'?" in outcome.err
         assert not Path("runs").exists()
 
-    @pytest.mark.parametrize(("modes", "words"), [("no-meta,default", "is named twice"), (",", "names no mode")])
+    @pytest.mark.parametrize(
+        ("modes", "words"), [("no-meta,default", "no-meta is named twice"), (",", "names no mode")]
+    )
     def test_modes_that_are_named_twice_or_not_at_all_are_refused(
         self, ai_battle: Run, scripted_file: Path, modes: str, words: str
     ) -> None:

@@ -352,7 +352,7 @@ async def test_an_answer_from_results_is_not_suspected() -> None:
     ("question", "result", "text"),
     [
         ("When does it arrive?", {"departure": "09:20", "minutes": 135}, "It leaves at 09:20 and arrives at 11:35."),
-        ("When does it arrive?", {"departure": "09:20", "duration": "2 h 15 min"}, "It arrives at 11:35."),
+        ("When does it arrive?", {"departure": "09:20", "duration": "2 hours"}, "It arrives at 11:20."),
         ("I walk 25 minutes to the station. When must I go?", {"departure": "09:20"}, "Go at 08:55 for the 09:20."),
         ("It lasts 45 minutes. When does it end?", {"start": "14:30"}, "It ends at 15:15."),
         ("When does the film end?", {"start": "20:15", "runtime": 118}, "It starts at 20:15 and ends at 22:13."),

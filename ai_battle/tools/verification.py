@@ -109,17 +109,20 @@ class FairSemaphore:
     @asynccontextmanager
     async def place(self, key: str) -> AsyncIterator[None]:
         """Holds a place while the block runs. Raises `ToolError` if none becomes free in time."""
-        own = self._of_keys.setdefault(key, asyncio.Semaphore(max(1, self.places - 1)))
         async with AsyncExitStack() as held:
             try:
-                async with asyncio.timeout(self.queue_seconds):
-                    for each in (own, self._all):  # who waits for its own places does not stand in the way of others
-                        await held.enter_async_context(each)
+                await self._enter(held, key)
             except TimeoutError:
-                raise ToolError(
-                    f"no program could be run within {self.queue_seconds:g} s: others are running"
-                ) from None
+                late = f"no program could be run within {self.queue_seconds:g} s: others are running"
+                raise ToolError(late) from None
             yield
+
+    async def _enter(self, held: AsyncExitStack, key: str) -> None:
+        """Enters the key's own places first: who waits for those does not stand in the way of others."""
+        own = self._of_keys.setdefault(key, asyncio.Semaphore(max(1, self.places - 1)))
+        async with asyncio.timeout(self.queue_seconds):
+            for each in (own, self._all):
+                await held.enter_async_context(each)
 
 
 _places: "WeakKeyDictionary[asyncio.AbstractEventLoop, FairSemaphore]" = WeakKeyDictionary()

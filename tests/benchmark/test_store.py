@@ -88,19 +88,18 @@ def test_a_folder_that_can_not_be_made_is_told(tmp_path: Path) -> None:
         Store.create(tmp_path / "file")
 
 
-def test_results_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        (FORMAT + 1, rf"newer ai-battle \(format {FORMAT + 1}, this one reads {FORMAT}\)"),
+        (FORMAT - 1, r"of an older ai-battle .*run the benchmark anew, into another folder"),
+    ],
+)
+def test_results_of_another_version_are_left_alone(tmp_path: Path, version: int, words: str) -> None:
     Store.create(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / NAME)) as connection:
-        connection.execute(f"PRAGMA user_version = {FORMAT + 1}")
-    with pytest.raises(JournalError, match=rf"newer ai-battle \(format {FORMAT + 1}, this one reads {FORMAT}\)"):
-        Store.open(tmp_path)
-
-
-def test_results_of_an_older_version_are_named_as_such(tmp_path: Path) -> None:
-    Store.create(tmp_path).close()
-    with closing(sqlite3.connect(tmp_path / NAME)) as connection:
-        connection.execute(f"PRAGMA user_version = {FORMAT - 1}")
-    with pytest.raises(JournalError, match=r"of an older ai-battle .*run the benchmark anew, into another folder"):
+        connection.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(JournalError, match=words):
         Store.open(tmp_path)
 
 

@@ -110,17 +110,20 @@ class UnfinishedCalls:
 
     def __init__(self) -> None:
         self._speaker = ""
+        self._newest: ToolCall | None = None
         self._now, self._before = Calls(dict), Calls(dict)
 
     def apply(self, event: Event) -> None:
         match event:
             case TurnStarted(speaker=speaker):
-                self._speaker = speaker
+                self._speaker, self._newest = speaker, None
             case HeldCall(speaker=speaker, call=call, result=result):
                 self._note(speaker, call, result)
             case ToolCalled(call=call):
+                self._newest = call
                 self._note(self._speaker, call, None)
             case ToolReturned(result=result):
+                self._newest = None
                 self._note(self._speaker, result.call, result)
             case HelpAsked(is_help=True):
                 self._forget_question()
@@ -138,10 +141,13 @@ class UnfinishedCalls:
             calls[call] = EarlierCall(call, result)
 
     def _forget_question(self) -> None:
-        """Forgets a call that asks an advisor: no tool runs for it, so it changes nothing if it is cut off."""
-        calls = self._now[self._speaker]
-        if calls and calls[newest := next(reversed(calls))].result is None:
-            del calls[newest]
+        """Forgets a call that asks an advisor: no tool runs for it, so it changes nothing if it is cut off.
+
+        Help is asked right behind such a call. One that was given up has returned, though its outcome is unknown.
+        """
+        if self._newest:
+            self._now[self._speaker].pop(self._newest, None)
+            self._newest = None
 
     def _end(self, event: Event) -> None:
         match event:

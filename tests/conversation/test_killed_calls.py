@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from ai_battle import ConversationManager
+from ai_battle.conversation.context import UnfinishedCalls
 from ai_battle.conversation.reading import progress, read
 from ai_battle.conversation.replay import find_turn, request_of
 from ai_battle.conversation.run_config import plan_of
-from ai_battle.core.events import Event, EventLog, TurnFinished, Warned
+from ai_battle.core.events import Event, EventLog, TurnFinished, TurnStarted, Warned
 from ai_battle.core.helping import HelpAsked
-from ai_battle.core.tooling import ToolCalled
+from ai_battle.core.messages import Text, ToolCall, ToolResult
+from ai_battle.core.tooling import UNKNOWN_OUTCOME, ToolCalled, ToolReturned
 from tests.nursery import Nursery
 
 from .nursery import PAY, PAYING, SLOW, paying
@@ -148,6 +150,17 @@ async def test_a_question_to_an_advisor_that_was_cut_off_is_asked_again_and_is_n
     await manager(ask, "1, 2, 3.").resume("run", log)
 
     assert "took effect" not in warnings(log.events)
+
+
+def test_help_that_is_asked_after_a_call_was_given_up_does_not_hide_it() -> None:
+    """A strategy asks for help between the drafts of a turn, and an advisor in the place of a tool."""
+    calls, paid = UnfinishedCalls(), ToolCall("pay", {"to": "ann"}, "1")
+    given_up = ToolResult(paid, (Text(UNKNOWN_OUTCOME),), is_error=True)
+    for event in (TurnStarted(1, 1, "ann"), ToolCalled(paid), ToolReturned(given_up, 0.1), HelpAsked("rescue", "late")):
+        calls.apply(event)
+
+    (warned,) = calls.warnings()
+    assert 'pay {"to": "ann"}: whether that took effect is unknown' in warned.message
 
 
 async def test_a_participant_whose_turn_was_skipped_knows_what_it_had_done() -> None:
